@@ -137,7 +137,7 @@ def _binary(op: Callable[[Any, Any], Any], in_sizes: bool) -> tuple[Callable[...
 
 
 def _compared(op: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
-    """A comparison: what it depends on only the number decides, and that asks the loop which way to go."""
+    """Return a comparison: a truth that is not known, where the number decides."""
 
     def compare(self: Counter, other: Any) -> Any:
         kind = type(other)
@@ -147,7 +147,7 @@ def _compared(op: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
         if type(difference) is int:
             return op(difference, 0)
         truth = _compare(op, self, other)
-        return self._needed() if truth is None else bool(truth)
+        return self._needed() if truth is None else truth
 
     return compare
 

@@ -280,7 +280,7 @@ def value_decided(value: Value, asked: str) -> Any:
     graph: Any = value.graph
     for loop in reversed(getattr(graph, "_rolling", ())):
         if loop.recording is not None:
-            return loop.decide(value) if asked == "t" else loop._give_up()
+            return loop.give_up()
     decisions = getattr(graph, "_deciding", None)
     return NotImplemented if decisions is None else decisions.decide(value, asked)
 

@@ -18,9 +18,9 @@ from ..graph.symbolic_number import is_number
 from .numbers import as_value, sizes_of
 from .recording import Recording
 from .sites import Site
-from .weak import Weak
+from .weak import Weak, key_of
 
-__all__ = ["Again", "Carried", "Otherwise", "Unit", "fits_scalar"]
+__all__ = ["Again", "Carried", "Otherwise", "Unit", "fits_scalar", "is_int", "is_known", "same_constant"]
 
 _MISSING: Any = object()
 _MOST = 1 << 31  # what a Python int may grow by in an iteration: it stays an int64
@@ -92,6 +92,7 @@ class Carried:
     mark: Any
     one: list[tuple[Unit, ...]]
     bound_at_times: set[str]
+    chosen: dict[int, tuple[Value, ...]]  # of an array that two arms have made: that, and the two
     once: bool
 
     def _give_up_all(self) -> NoReturn:
@@ -102,10 +103,12 @@ class Carried:
         if type(x) is Value:
             return x
         made: Value = self.graph.constant(np.asarray(x, dtype))[()]
-        self._weak().add(made, self.key)
+        self.weak().add(made, self.key)
+        if self.weak().follows:
+            self.weak().flags[key_of(made)] = True, type(x)
         return made
 
-    def _weak(self) -> Weak:
+    def weak(self) -> Weak:
         if self.graph._weak is None:
             self.graph._weak = Weak()
         found: Weak = self.graph._weak
@@ -170,7 +173,7 @@ class Carried:
         for unit in self.units:
             result = unit.handle._root() if not unit.names else found[id(unit)]
             if result.spec != unit.start.spec or result._is_scalar != unit.start._is_scalar:
-                if not unit.weak or is_number(unit.handle) or not _is_known(result) or not result._is_scalar:
+                if not unit.weak or is_number(unit.handle) or not is_known(result) or not result._is_scalar:
                     raise Otherwise
                 unit.start = self._constant(unit.handle, result)
                 raise Again
@@ -186,7 +189,7 @@ class Carried:
                 raise Again
             return held._apart()
         if unit.kind is int:
-            if not _is_int(held):
+            if not is_int(held):
                 raise Otherwise
             return self._counted(unit, held)
         if unit.kind is not None:
@@ -202,21 +205,19 @@ class Carried:
             if not unit.weak:
                 unit.weak = True
                 raise Again
-            made = self._constant(held, unit.start)
-            self._weak().add(made, self.key)
-            return made
+            return self.scalar(held, unit.start.dtype)
         raise Otherwise
 
     def _first(self, name: str, held: Any) -> Unit:
         """A variable that each iteration binds before it is read: what it was before is not seen."""
         unit = Unit(None, [name], self._constant(0, np.zeros(0, np.int64)))
         unit.first = True
-        if type(held) is Value and _is_known(held):
+        if type(held) is Value and is_known(held):
             if not all(type(size) is int for size in held.shape or ()):
                 raise Otherwise
             start: Value = self.graph.constant(np.zeros(held.shape or (), held.dtype))
             unit.start = start[()] if held._is_scalar else start
-        elif _is_int(held):
+        elif is_int(held):
             unit.kind = int
         elif type(held) in (float, bool) or is_number(held):
             unit.kind = held._kind if is_number(held) else type(held)
@@ -231,17 +232,17 @@ class Carried:
 
     def _number(self, name: str, given: Any, held: Any) -> bool:
         """A variable that was a Python number and has been bound anew; whether it is carried."""
-        if _same(given, held):
+        if same_constant(given, held):
             return False
         kind = given._kind if is_number(given) else type(given)
-        if _is_int(given) and (_is_int(held) or name in self.ints):
+        if is_int(given) and (is_int(held) or name in self.ints):
             return self._int(name, given, held)
         if kind not in _DTYPES or is_counter(given):
             raise Otherwise
         if type(held) is Value:
             char = held.dtype.char if held.dtype is not None else ""
             fits = char == "d" and kind is float if is_number(given) else fits_scalar(given, char)
-            if not held._is_scalar or not char or not _is_known(held) or not fits:
+            if not held._is_scalar or not char or not is_known(held) or not fits:
                 raise Otherwise
             unit = Unit(given, [name], +given._value if is_number(given) else self._constant(given, held))
             unit.weak = True
@@ -257,7 +258,7 @@ class Carried:
 
     def _int(self, name: str, given: Any, held: Any) -> bool:
         """A Python int: one that grows by the same in each iteration is known, another one is carried."""
-        step = held - given if _is_int(held) else None
+        step = held - given if is_int(held) else None
         counted = (self.bounds.known is not None and self.mark is None) or name not in self.site.behind
         if name not in self.ints and type(step) is int and step % self.bounds.step == 0 and counted:
             self.affine[name] = step
@@ -300,7 +301,7 @@ class Carried:
 
     def _note_size(self, unit: Unit, made: Any, iterations: int) -> None:
         """Remember how large an int may be behind the loop."""
-        start = unit.handle if _is_int(unit.handle) else 0
+        start = unit.handle if is_int(unit.handle) else 0
         if not sizes_of(self.graph).leaves(size_of(made).name, start, iterations, unit.grown, unit.reset):
             self.graph._overflows = True
 
@@ -324,7 +325,7 @@ class Carried:
 
     def _check(self) -> None:
         """Whether what is carried is apart: nobody sees that it is other memory."""
-        if not all(_is_known(unit.start) for unit in self.units):
+        if not all(is_known(unit.start) for unit in self.units):
             raise Otherwise
         memory = [unit for unit in self.units if not unit.names]
         named = [unit for unit in self.units if unit.names and type(unit.handle) is Value]
@@ -371,31 +372,40 @@ class Carried:
         return dead.issuperset({*names} - {*unit.names}) and _references(unit) <= len(names) + _ALONE
 
     def _apart(self, now: dict[str, Any]) -> None:
-        """Whether the variables hold memory of their own behind the iteration."""
-        seen: list[tuple[Unit, Value]] = []
+        """Raise `Otherwise` unless the variables hold memory of their own behind the iteration."""
+        seen: list[tuple[Unit, list[Value]]] = []
         named = {name for unit in self.units for name in unit.names}  # each of them is looked at
         given = {id(unit.fresh): unit for unit in self.units if unit.names and not unit.start._is_scalar}
+        stored = self.site.carried
         for unit in self.units:
             if not unit.names or unit.kind is not None or unit.start._is_scalar:
                 continue
-            held = now[unit.names[0]]
-            if type(held) is not Value:
+            if type(now[unit.names[0]]) is not Value:
                 continue
-            for before, other in seen:
-                if (held is other or held._shares_memory(other)) and not self._may_be_one(unit, before):
+            held = self._one_of(now[unit.names[0]])
+            for before, others in seen:
+                shared = any(x is y or x._shares_memory(y) for x in held for y in others)
+                if shared and not self._may_be_one(unit, before):
                     raise Otherwise
             seen.append((unit, held))
-            if id(held) in given:
-                given[id(held)].holders.append(unit)
-            if not held._is_alone():
-                raise Otherwise
-            stored = self.site.carried
-            if any(
-                x is held
-                for name, x in now.items()
-                if name not in unit.names and name not in named and (name in stored or name not in self.site.stored)
-            ):
-                raise Otherwise
+            for one in held:
+                if id(one) in given:
+                    given[id(one)].holders.append(unit)
+                if not one._is_alone():
+                    raise Otherwise
+                if any(
+                    x is one
+                    for name, x in now.items()
+                    if name not in unit.names and name not in named and (name in stored or name not in self.site.stored)
+                ):
+                    raise Otherwise
+
+    def _one_of(self, value: Value) -> list[Value]:
+        """Return an array and those from which it was chosen, one of which it is."""
+        found = [value]
+        for x in found:
+            found += [y for y in self.chosen.get(id(x), ()) if not any(y is z for z in found)]
+        return found
 
     def _may_be_one(self, *units: Unit) -> bool:
         """Whether nobody sees if two variables hold one array behind an iteration: the next one reads but one of them.
@@ -409,7 +419,7 @@ class Carried:
         return not inner and not (behind and any(loop.recording is not None for loop in self.graph._rolling[:-1]))
 
 
-def _is_known(value: Value) -> bool:
+def is_known(value: Value) -> bool:
     return (
         value.dtype is not None
         and value.dtype.kind in "biufc"
@@ -423,12 +433,12 @@ def _one_memory(a: Value, b: Value) -> bool:
     return a is b or a._shares_memory(b)
 
 
-def _is_int(x: Any) -> bool:
+def is_int(x: Any) -> bool:
     return type(x) is int or is_counter(x)
 
 
 def _same_int(a: Any, b: Any) -> bool:
-    if not _is_int(a) or not _is_int(b):
+    if not is_int(a) or not is_int(b):
         return False
     a, b = size_of(a), size_of(b)
     return type(a) is type(b) and bool(a == b)
@@ -446,7 +456,7 @@ def fits_scalar(number: Any, char: str) -> bool:
     return (kind is float and char in "dD") or (kind is complex and char == "D")
 
 
-def _same(a: Any, b: Any) -> bool:
+def same_constant(a: Any, b: Any) -> bool:
     """Whether two things that are no Values are one number or name, whose value an iteration does not change."""
     if a is b:
         return type(a) is not Value

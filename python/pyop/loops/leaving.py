@@ -1,4 +1,4 @@
-"""The mark of a loop that may be left before its end, as `pyop.tracing.exits` writes it: how an iteration has ended.
+"""The mark of a loop that may be left before its end, as `pyop.tracing.lifting` writes it: how an iteration has ended.
 
 It is the iterable of the loop, too. Where the loop is recorded, its iterator is asked for the next item after each way
 through the body, and sees in the mark that this way leaves the loop; else the iterator has no further item then.
@@ -10,8 +10,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from ..tracing.exits import LOOP
+from ..tracing.lifting import LOOP
 from ..tracing.twins import BUILTINS, graph_under_twins
+from .arms import unknown
 from .counted import Bounds
 from .rolled import Rolled
 from .sequences import counted
@@ -23,65 +24,51 @@ _ENDLESS = range(sys.maxsize)
 
 
 class Mark:
-    """How a loop is left: 0 by ``break``, by other numbers where something is to be done behind the loop."""
+    """How a loop is left: 1 by ``break``, by other numbers where something is to be done behind the loop."""
 
-    __slots__ = ("_iterable", "_rolled", "_way", "begun", "endless", "over")
+    __slots__ = ("_iterable", "_rolled", "endless", "over", "way")
 
     def __init__(self, *iterable: Any) -> None:
         self.endless = not iterable
         self._iterable = iterable[0] if iterable else None
         self._rolled: Any = None
-        self._way: Any = None  # the number of the exit that was taken
+        self.way: Any = 0  # the number of the exit that was taken, 0: none; in a recorded loop it may be a Counter
         self.over = False  # the condition of a ``while`` did not hold
-        self.begun = False  # it held
 
     _pyop_computes = True
 
     # --- what the body says
 
-    def leave(self, number: int) -> None:
-        """The iteration leaves the loop."""
-        self._way = number
+    def leave(self, number: Any) -> None:
+        """End an iteration, which leaves the loop by an exit if its number is above 0."""
+        self.way = number
 
-    def end(self) -> None:
-        """The condition of a ``while`` does not hold."""
-        self.over = True
-
-    def begin(self) -> None:
-        """It does."""
-        self.begun = True
-        if self._rolled is not None:
-            self._rolled.began()
+    def ends(self, test: Any) -> bool:
+        """Return whether the condition of a ``while`` does not hold; a recorded loop notes it where it is not known."""
+        found = None if self._rolled is None else unknown(test)
+        if found is not None and found[0] is self._rolled:
+            self._rolled.holds(found[1])
+        elif not test:
+            self.over = True
+        return self.over
 
     # --- for the iterator
 
     @property
-    def way(self) -> Any:
-        """The number of the exit, None: by none."""
-        return self._way
-
-    @property
-    def ends(self) -> bool:
-        """Whether this iteration is the last one."""
-        return self.over or self._way is not None
+    def ends_here(self) -> bool:
+        """Return whether this iteration is the last one."""
+        return bool(self.over or self.way > 0)
 
     def again(self) -> None:
         """There will be another iteration."""
-        self._way, self.over, self.begun = None, False, False
+        self.way, self.over = 0, False
 
     # --- behind the loop
 
-    @property
-    def left(self) -> bool:
-        """Whether the loop was left by ``break``."""
-        return self.left_by(0)
-
-    def left_by(self, number: int) -> bool:
-        """Whether the loop was left by this exit."""
-        exits = None if self._rolled is None else self._rolled.exits
-        if exits is None:
-            return bool(self._way == number)
-        return bool(exits[number]) if number in exits else False
+    def left_by(self, number: int) -> Any:
+        """Return the truth that the loop was left by this exit."""
+        exit = None if self._rolled is None else self._rolled.exit
+        return self.way == number if exit is None else exit == number
 
     # --- the loop
 
@@ -103,7 +90,7 @@ class Mark:
     def _plain(self) -> Iterator[Any]:
         iterable: Any = _ENDLESS if self.endless else self._iterable
         items = iter(iterable)
-        while not self.ends:
+        while not self.ends_here:
             try:
                 item = next(items)
             except StopIteration:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..declare.dim import Dim
 from ..graph.counter import Counter, is_counter, set_compare, size_of
-from ..graph.symbolic_number import counted
+from ..graph.symbolic_number import Number, counted
 
 __all__ = ["Sizes", "as_value", "named", "sizes_of"]
 
@@ -72,6 +72,25 @@ class Sizes:
             rest += part
         return grows, rest
 
+    def chosen(self, name: str, a: Any, b: Any) -> None:
+        """Note an int that is one of two."""
+        bases = [(size_of(x).terms if type(x) is not int else (((), x),)) for x in (a, b)]
+        named = [[m[0] for m, factor in terms if len(m) == 1 and factor == 1] for terms in bases]
+        extra = [sum(abs(factor) for m, factor in terms if not m) for terms in bases]
+        one = all(len(terms) == len(of) + any(not m for m, _ in terms) for terms, of in zip(bases, named, strict=True))
+        roots = [self._root(of[0]) if len(of) == 1 and type(of[0]) is str else None for of in named]
+        if one and roots[0] is not None and roots[1] is not None and roots[0][0] == roots[1][0]:
+            self.more[name] = roots[0][0], max(more + x for (_, more), x in zip(roots, extra, strict=True))
+        else:
+            self.most[name] = max(self.largest(a), self.largest(b))
+
+    def _root(self, name: str) -> tuple[str, int]:
+        more = 0
+        while name in self.more:
+            name, extra = self.more[name]
+            more += extra
+        return name, more
+
     def leaves(self, name: str, start: Any, iterations: int, growth: int, reset: int | None) -> bool:
         """Note what a loop leaves behind that grows by so much in each iteration, or is set to so much; whether that
         shows that it may be relied on.
@@ -129,11 +148,10 @@ def as_value(bound: Any) -> Any:
 
 
 def _compare(op: Any, a: Any, b: Any) -> Any:
-    """The truth of a comparison, in a loop that may go both ways; None elsewhere."""
+    """Return the truth of a comparison in a loop that is recorded; None elsewhere."""
     graph = a._graph
-    if not any(loop.recording is not None for loop in graph._rolling):
-        return None
-    return op(as_value(a), as_value(b))
+    loop = next((x for x in reversed(graph._rolling) if x.recording is not None), None)
+    return None if loop is None else Number(bool, op(as_value(a), as_value(b)), loop.places())
 
 
 def _remainder(a: Counter, by: int) -> Any:

@@ -3,8 +3,8 @@
 The iterator hands out a `Counter`, and the iteration is written down. When the loop asks for the next number, it is
 known which variables were bound anew and what memory was written. The variables and the memory are then put back to
 what they were, and the same iteration is asked for once more, with stand-ins for what is carried, until nothing new is
-found. A decision by the contents of an array goes one way; the iteration is asked for again with the other outcome
-(`ways`). At last the variables hold what the Loop leaves behind, and the loop is over.
+found. Of a condition that is not known both arms are recorded (`arms`). At last the variables hold what the Loop leaves
+behind, and the loop is over.
 
 Where a first iteration has other dtypes than those behind it, that is written down as it is, with its number. Whatever
 is not as it should be (a number needed, anything raised) ends the trace by `Unroll`, and the function is traced again
@@ -27,12 +27,12 @@ from ..graph.symbolic_number import Number
 from .carried import Again, Carried, Otherwise, Unit
 from .foreseen import foreseen
 from .frames import Tuples, locals_of, put
-from .numbers import named, sizes_of
+from .junction import join
+from .numbers import as_value, named, sizes_of
 from .recording import Recording, add_loop
 from .sites import Site
 from .surroundings import Surroundings
 from .unrolled import Key, Peeled, Unroll
-from .ways import MOST_WAYS, Decision, Way, joined
 from .weak import Flagged, Flags
 
 __all__ = ["FEW", "Peeled", "Rolled", "Unroll"]
@@ -40,7 +40,7 @@ __all__ = ["FEW", "Peeled", "Rolled", "Unroll"]
 FEW = 8  # iterations that are not worth a Loop
 _PEELED = 3
 _PASSES = 8
-_TRUTH = Spec(np.dtype(np.bool_), ())
+_EXIT = Spec(np.dtype(np.int64), ())
 
 
 class Rolled(Carried):
@@ -59,8 +59,8 @@ class Rolled(Carried):
     ) -> None:
         self.bounds = bounds
         self.mark = mark  # of a loop that may be left early
-        self.exits: Any = None  # the truths of its exits, once it is a node
-        self.kinds: list[int] = []  # the numbers of the exits that were taken
+        self.exit: Any = None  # the number of the exit taken, once it is a node
+        self.leaves = False  # an iteration may leave it
         self.once = False  # whether there is an iteration for sure
         self.item = item  # what the loop gets for a number; None: the number
         self.source = plain  # what makes the iterator that Python has here
@@ -83,6 +83,10 @@ class Rolled(Carried):
         self.written: list[Any] = []
         self.news: list[Unit] = []
         self.passes = 0
+        self.arms: list[Any] = []  # those that are being recorded
+        self.views: list[tuple[Value, int]] = []  # what must not be written, with what its memory holds
+        self.condition: Value | None = None  # of a ``while``, if it is not known
+        self.conditions_end = 0  # behind the nodes of it
 
     def __iter__(self) -> Rolled:
         return self
@@ -97,8 +101,8 @@ class Rolled(Carried):
         now = self._now()
         if self.recording is not None:
             if self.tuples.split(now) is None:
-                self._give_up()
-            self.flags.behind(now, self.handed, self._weak())
+                self.give_up()
+            self.flags.behind(now, self.handed, self.weak())
             return self._behind(now)
         if self.done < 0:
             self.done = 0
@@ -111,12 +115,13 @@ class Rolled(Carried):
             if Peeled(self.key) in self.graph._unrolled and self.bounds.known is not None:
                 self.head = now
                 return self._otherwise()
-        if self.mark is not None and self.mark.ends:
+        if self.mark is not None and self.mark.ends_here:
             self._over(now)
         self.tuples = Tuples(self.code.carried - self.code.targets, now)
         self.tuples.split(now)
         site = self.code.among(self.around.places, self.tuples.names)
         marked = any(type(mark) is Flagged for mark in self.graph._unrolled)  # a loop around it hands it on
+        self.weak().follows = marked
         self.flags = Flags(sorted(site.inner), now, self.graph._weak, marked)
         self.site = site.among((), self.flags.names)
         self.head = now
@@ -128,7 +133,7 @@ class Rolled(Carried):
 
     def _next(self) -> Any:
         """The next item, as Python has it."""
-        if self.mark is not None and self.mark.ends:
+        if self.mark is not None and self.mark.ends_here:
             raise StopIteration
         return next(self.plain)
 
@@ -149,7 +154,7 @@ class Rolled(Carried):
     def _unrolled(self) -> Any:
         """Go on as Python does."""
         if self.recording is not None:
-            self._give_up()
+            self.give_up()
         if self.bounds.known is None:
             self.bounds.needed()
         if self in self.graph._rolling:
@@ -164,7 +169,7 @@ class Rolled(Carried):
             self.mark.again()
         return self._next()
 
-    def _give_up(self) -> NoReturn:
+    def give_up(self) -> NoReturn:
         raise Unroll({self.key})
 
     def _now(self) -> dict[str, Any]:
@@ -187,7 +192,7 @@ class Rolled(Carried):
             return self._otherwise()
         Value._log_writes(None)
         self.recording = recording = Recording(self.graph)
-        self.counter, number = recording.counter(self._give_up)
+        self.counter, number = recording.counter(self.give_up)
         sizes_of(self.graph).counts(size_of(self.counter).name, self.bounds.start, self.bounds.stop)
         self.given = [number]
         for unit in self.units:
@@ -195,11 +200,9 @@ class Rolled(Carried):
             unit.stand_in = recording.stand_in(unit.start.spec, unit.start._is_scalar)
             self.given.append(unit.stand_in)
             if unit.weak:
-                self._weak().add(unit.stand_in, self.key)
-        self.live = [recording.stand_in(_TRUTH, True, "goes_on") for _ in self._exit_starts()]
+                self.weak().add(unit.stand_in, self.key)
+        self.live = [recording.stand_in(_EXIT, True, "exit")] if self.leaves else []
         self.one = []
-        self.ways: list[Way] = []
-        self.path: list[bool] = []
         return self._hand_out()
 
     def _hand_out(self) -> Any:
@@ -213,10 +216,10 @@ class Rolled(Carried):
         for name, step in self.affine.items():
             held[name] = self._linear(name, step, self.counter)
         self._put(held)
-        self.flags.note(held, self._weak())
+        self.flags.note(held, self.weak())
         self.handed = held
-        self.way = Way(len(self.graph))
-        self.memo: dict[int, bool] = {}
+        self.start = len(self.graph)
+        self.condition, self.arms, self.views, self.chosen = None, [], [], {}
         if self.mark is not None:
             self.mark.again()
         self.written = []
@@ -228,64 +231,46 @@ class Rolled(Carried):
         if unit.kind is None:
             return value
         if unit.kind is int:
-            return named(self.graph, value, self._give_up)
-        return Number(unit.kind, value, self._places())
+            return named(self.graph, value, self.give_up)
+        return Number(unit.kind, value, self.places())
 
-    def _places(self) -> Any:
-        return frozenset((self._give_up,))
+    def places(self) -> Any:
+        return frozenset((self.give_up,))
 
     def _linear(self, name: str, step: Any, counter: Any) -> Any:
         """What a variable that grows by `step` in each iteration is in one."""
         by, rest = divmod(step, self.bounds.step)
         if rest:
-            self._give_up()
+            self.give_up()
         start = self.bounds.start if self.bounds.known is None else self.rest.start
         return self.head[name] + (counter - start) * by
 
-    def began(self) -> None:
-        """The condition of a ``while`` holds."""
-        if self.recording is not None:
-            self.way.head = len(self.way.taken)
-
-    def decide(self, value: Value) -> bool:
-        """Go one way by a truth that is not known."""
-        if value.shape != () or value.dtype is None or value.dtype.kind not in "biufc":
-            self._give_up()
-        key = value._key
-        if key not in self.memo:
-            k = len(self.way.taken)
-            if k >= MOST_WAYS:
-                self._give_up()  # there are more ways than decisions
-            self.memo[key] = self.path[k] if k < len(self.path) else True
-            self.way.taken.append(Decision(value._lent(), len(self.graph) - self.way.first, self.memo[key]))
-        return self.memo[key]
+    def holds(self, condition: Value) -> None:
+        """Take what a ``while`` goes on by."""
+        now = self._now()
+        if self.written or self.arms or any(now.get(x) is not self.handed.get(x) for x in self.site.carried):
+            self.give_up()  # its condition does something
+        self.condition, self.conditions_end = condition, len(self.graph)
 
     def _behind(self, now: dict[str, Any]) -> Any:
-        """The iteration is written down, on one of its ways."""
+        """The iteration is written down."""
         assert self.recording is not None
         Value._log_writes(None)
-        way = self.way
         try:
+            if self.arms:
+                self.give_up()  # one was left on its way
             if self.mark is not None:
-                self._ended(way, now)
-            way.results = [] if way.over else [*self._results(now), *self._exits_of(way)]
-            way.end = len(self.graph)
-            if any(self.graph[k].stateful for k in range(way.first, way.end)):
-                self._give_up()
-            if not way.over:
-                self._apart(now)
-            self.ways.append(way)
-            path = [decision.outcome for decision in way.taken]
-            while path and not path[-1]:
-                path.pop()
-            if path:
-                if len(self.ways) >= MOST_WAYS:
-                    self._give_up()
-                self.path = [*path[:-1], False]
-                self._rewind()
-                return self._hand_out()
+                self._ended(now)
+            results = self._results(now)
+            if any(self.graph[k].stateful for k in range(self.start, len(self.graph))):
+                self.give_up()
+            if any(view._root()._key != key for view, key in self.views):
+                self.give_up()
+            self._apart(now)
             self._check()
-            results = self._joined()
+            if self.live:
+                results.append(self._exit_of())
+            results += self._goes_on()
             self._check_first(results)
         except Again:
             self._drop()
@@ -294,53 +279,38 @@ class Rolled(Carried):
             return self._otherwise()
         return self._close(now, results)
 
-    def _ended(self, way: Way, now: dict[str, Any]) -> None:
-        """How an iteration has ended that may have left the loop."""
-        way.number, way.over = self.mark.way, self.mark.over
-        if way.over:
-            if self.written or any(now.get(name) is not self.handed.get(name) for name in self.site.carried):
-                self._give_up()  # its condition does something
-            if not way.taken:
-                if self.passes > 1:
-                    self._give_up()
-                self._drop()
-                self._over(now)
-        if self.passes == 1 and not self.ways:
-            self.once = self.once and not way.over and way.head == 0
-        if way.number is not None and way.number not in self.kinds:
-            self.kinds.append(way.number)
-            if not way.over:
-                self._results(now)
+    def _ended(self, now: dict[str, Any]) -> None:
+        """Look how an iteration has ended that may have left the loop."""
+        if self.mark.over:
+            if self.passes > 1 or self.written:
+                self.give_up()
+            self._drop()
+            self._over(now)
+        if self.passes == 1:
+            self.once = self.once and self.condition is None
+        if not self.leaves and (type(self.mark.way) is not int or self.mark.way > 0):
+            self.leaves = True
+            self._results(now)
             raise Again
 
-    def _exit_starts(self) -> list[bool]:
-        """What is carried that says whether the loop goes on, and which exit it took, if there are several."""
-        return [True, *[False] * len(self.kinds)] if len(self.kinds) > 1 else [True] * len(self.kinds)
+    def _exit_of(self) -> Value:
+        """Return the number of the exit that an iteration takes, 0 if none."""
+        way = self.mark.way
+        value = as_value(way) if type(way) is not int else self.graph.constant(np.asarray(way, np.int64))
+        made: Value = value[()]
+        return made
 
-    def _exits_of(self, way: Way) -> list[bool]:
-        by = [way.number == number for number in self.kinds]
-        return [way.number is None, *by] if len(by) > 1 else [way.number is None for _ in by]
-
-    def _joined(self) -> list[Any]:
-        """What an iteration makes; behind that, for a loop that may be left, whether there is one more."""
-        assert self.recording is not None
-        first = self.recording.first
-        on = [way for way in self.ways if not way.over]
-        if not on or (self.mark is not None and self.mark.endless and len(on) == len(self.ways) and not self.kinds):
-            self._give_up()
-        results = [self._as_value(x) for x in joined(self.graph, first, on)]
-        if len(on) == len(self.ways):
-            return [*results, self.live[0]] if self.live else results
-        heads: dict[Any, Way] = {}
-        alive = [Decision(self.live[0], 0, True)] if self.live else []
-        for way in self.ways:
-            taken = way.taken if way.over else way.taken[: way.head]
-            outcomes = tuple([decision.outcome for decision in taken])
-            heads.setdefault(outcomes, Way(way.first, way.end, [*alive, *taken], [not way.over]))
-        if alive:
-            dead = Way(self.ways[0].first, self.ways[0].first, [Decision(self.live[0], 0, False)], [False])
-            heads[None] = dead
-        return [*results, self._as_value(joined(self.graph, first, [*heads.values()])[0])]
+    def _goes_on(self) -> list[Value]:
+        """Return the truth by which there is an iteration, if it is not always so."""
+        if self.mark is not None and self.mark.endless and self.condition is None and not self.live:
+            self.give_up()  # nobody knows whether it ends
+        if not self.live:
+            return [] if self.condition is None else [self.condition]
+        alive = self.live[0] <= 0
+        if self.condition is None:
+            return [alive[()]]
+        nodes = range(self.start, self.conditions_end)
+        return [self._as_value(x) for x in join(self.graph, alive, nodes, (), [(self.condition, False)])]
 
     def _as_value(self, x: Any) -> Value:
         made: Value = self.graph.constant(np.asarray(x))[()] if type(x) is bool else x
@@ -363,6 +333,7 @@ class Rolled(Carried):
                 unit.handle._write_root(unit.start)
         assert self.recording is not None
         self.recording.close()
+        self.weak().forget(self.recording.first)
         self.recording = None
         for unit in self.news:
             if type(unit.handle) is Value:
@@ -379,7 +350,7 @@ class Rolled(Carried):
         if self.bounds.known is None:
             return self.bounds.needed()
         if any(name not in self.head for name in self.site.carried & locals_of(self.frame).keys()):
-            self._give_up()  # a variable that was not bound is now: not all Pythons can take that back
+            self.give_up()  # a variable that was not bound is now: not all Pythons can take that back
         if self.done >= _PEELED or len(self.rest) < 2:
             if self.done >= _PEELED and not any(loop.recording is not None for loop in self.graph._rolling):
                 self.graph._unrolled.add(self.key)  # where it begins again, it is not tried again
@@ -415,21 +386,20 @@ class Rolled(Carried):
             if not unit.names:
                 unit.handle._write_root(unit.start)
         if not self.units and not self.live:
-            if self.mark is not None and len(results) > 0:
-                self._give_up()  # nobody knows whether it ends
+            if len(results) > 0:
+                self.give_up()  # nobody knows whether it ends
             recording.close()
             made: list[Value] = []
         else:
             rest = None if known is None else self.rest
             bounds = self.bounds.values() if rest is None else (rest.start, rest.stop, rest.step)
             leaves = len(results) > len(self.units) + len(self.live)
-            starts += [self._as_value(start) for start in self._exit_starts()]
+            starts += [self.graph.constant(np.asarray(0, np.int64))[()] for _ in self.live]
             made = add_loop(recording, bounds, [*self.given, *self.live], starts, results, leaves)
             recording.close()
             self._note(made, results[: len(self.units)])
             made, exits = made[: len(self.units)], made[len(self.units) :]
-            if self.mark is not None:
-                self.exits = self._exits(exits)
+            self.exit = exits[0] if exits else None
         for unit, value in zip(self.units, made, strict=True):
             if unit.names:
                 what = self._what(unit, value)
@@ -441,29 +411,22 @@ class Rolled(Carried):
                 self.log.append((unit.handle, unit.start.node.index, unit.start.output_index))
         behind = {**self.head, **behind}
         self._put(behind)
-        self.flags.note(behind, self._weak())
+        self.flags.note(behind, self.weak())
         for a, b in self.one:
-            self._weak().note_one(behind[a.names[0]], behind[b.names[0]], self.key)
+            self.weak().note_one(behind[a.names[0]], behind[b.names[0]], self.key)
         self._leave()
         self.plain = iter(())
         self.frame, self.head, self.handed = None, {}, {}
         raise StopIteration
 
-    def _exits(self, made: list[Value]) -> dict[int, Value]:
-        """Which exit was taken, by its number."""
-        if len(self.kinds) > 1:
-            return dict(zip(self.kinds, made[1:], strict=True))
-        truths: dict[int, Any] = {number: np.logical_not(made[0]) for number in self.kinds}
-        return truths
-
     def _give_up_all(self) -> NoReturn:
         if self.bounds.known is None:
             self.bounds.needed()
-        self._give_up()
+        self.give_up()
 
     def _note(self, made: list[Value], results: list[Value]) -> None:
         """Remember what may be a Python number."""
-        weak = self._weak()
+        weak = self.weak()
         empty = self.bounds.known is None or (self.mark is not None and not self.once)
         node = next(
             (k for k in range(len(self.graph) - 1, -1, -1) if type(self.graph[k].function).__name__ == "Loop"), 0

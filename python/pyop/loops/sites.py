@@ -10,7 +10,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
-__all__ = ["BODY", "Site", "instructions", "is_jump", "site_of"]
+__all__ = ["BODY", "Site", "instructions", "is_jump", "is_live", "site_of"]
 
 BODY = frozenset(
     word
@@ -46,9 +46,9 @@ class Site:
         self.read |= {op.argval for op in ops if op.opname == "LOAD_DEREF"}
         self.stored = frozenset(name for kind, name in uses if kind == "STORE")
         self.targets = _targets(ops) or frozenset()
-        self.carried = frozenset(name for name in self.stored if _lives(code, header, name))
-        self.behind = frozenset(name for name in self.carried if _lives(code, end, name))
-        self.inner = frozenset(name for name in self.carried if _lives(code, start, name, end))
+        self.carried = frozenset(name for name in self.stored if is_live(code, header, name))
+        self.behind = frozenset(name for name in self.carried if is_live(code, end, name))
+        self.inner = frozenset(name for name in self.carried if is_live(code, start, name, end))
         self.fresh = self.behind - self.inner  # which each iteration binds before it reads them
 
     def globals_read(self) -> set[str]:
@@ -164,10 +164,9 @@ def _target(op: dis.Instruction) -> int:
     return target
 
 
-def _lives(code: CodeType, header: int, name: str, but: int = -1) -> bool:
-    """Whether what a variable holds at an instruction may be read later; `but`: not from that one on."""
-    ops = instructions(code)
-    place = {op.offset: k for k, op in enumerate(ops)}
+def is_live(code: CodeType, header: int, name: str, but: int = -1) -> bool:
+    """Return whether what a variable holds at an instruction may be read later; `but`: not from that one on."""
+    ops, place, arms = _map(code)
     waiting, seen = [place[header]], set[int]()
     while waiting:
         k = waiting.pop()
@@ -180,10 +179,32 @@ def _lives(code: CodeType, header: int, name: str, but: int = -1) -> bool:
             return True
         if first is not None or op.opname.startswith(_ENDS):
             continue
-        if is_jump(op):
+        if is_jump(op) and k not in arms:
+            target = place[_target(op)]
             if _target(op) != but:
-                waiting.append(place[_target(op)])
+                waiting.append(arms.get(target, target) if target <= k else target)
             if op.opname in _ALWAYS:
                 continue
         waiting.append(k + 1)
     return False
+
+
+@lru_cache(maxsize=1024)
+def _map(code: CodeType) -> tuple[tuple[dis.Instruction, ...], dict[int, int], dict[int, int]]:
+    """Return instructions, their numbers by offset, and where the loops over the arms of a condition go on: each arm
+    goes there, and nothing comes there without an arm.
+    """
+    ops = instructions(code)
+    place = {op.offset: k for k, op in enumerate(ops)}
+    arms: dict[int, int] = {}
+    for k, op in enumerate(ops):
+        if op.opname == "FOR_ITER":
+            body = k + 1
+            while ops[body].opname in ("CACHE", "NOP", "EXTENDED_ARG", "NOT_TAKEN"):
+                body += 1
+            if any(kind == "STORE" and name.startswith("__pyop_a") for kind, name in _uses(ops[body])):
+                arms[k] = place[_target(op)]
+                while k and ops[k - 1].opname in ("EXTENDED_ARG", "CACHE") and ops[k].opname in ("FOR_ITER", "EXTENDED_ARG"):
+                    k -= 1
+                    arms.setdefault(k, place[_target(op)])
+    return ops, place, arms

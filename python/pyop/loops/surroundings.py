@@ -103,9 +103,12 @@ class Surroundings:
     @property
     def are_the_same(self) -> bool:
         """Whether no list is longer, and no key or attribute came or went; and no array has other elements."""
-        if any(_layout(owner) != layout for owner, layout in self._layouts):
-            return False
-        return all(x.tobytes() == held for x, held in self.arrays)
+        return self.has_same_layout and all(x.tobytes() == held for x, held in self.arrays)
+
+    @property
+    def has_same_layout(self) -> bool:
+        """Return whether no list is longer, and no key or attribute came or went."""
+        return all(_layout(owner) == layout for owner, layout in self._layouts)
 
     def put(self, wanted: dict[str, Any]) -> None:
         """Have the places hold what is in `wanted`."""

@@ -18,6 +18,7 @@ from .._core import Value
 from .._tree import map_leaves
 from ..graph.counter import is_counter
 from ..graph.graph import Graph
+from ..graph.node_call import call_of
 from ..graph.symbolic_number import Number, OnNumbers
 from .node import Branch, Loop
 from .recording import is_stand_in
@@ -50,12 +51,21 @@ class Weak:
         self.carried: dict[int, tuple[Any, list[Value], list[_Key], bool]] = {}
         self.chosen: dict[int, list[tuple[_Key, _Key]]] = {}
         self.ones: list[tuple[Value, int, Value, int, Any]] = []
+        self.follows = False  # each flag, since some are returned
         self.flags: dict[_Key, tuple[Any, type]] = {}  # whether it still is a Python number, and of which kind
         self.strong: set[_Key] = set()  # what a flag says of that it is none
 
     def add(self, value: Value, loop: Any) -> None:
         """Say that it may be a Python number."""
         self.loops.setdefault(key_of(value), loop)
+
+    def forget(self, first: int) -> None:
+        """Forget what was said of nodes from `first` on, which are written down once more."""
+        self.loops = {key: loop for key, loop in self.loops.items() if key[0] < first}
+        self.flags = {key: flag for key, flag in self.flags.items() if key[0] < first}
+        self.strong = {key for key in self.strong if key[0] < first}
+        self.carried = {node: x for node, x in self.carried.items() if node < first}
+        self.chosen = {node: x for node, x in self.chosen.items() if node < first}
 
     def note_loop(self, node: int, loop: Any, stand_ins: list[Value], results: list[Value], empty: bool) -> None:
         """Say what a Loop carries."""
@@ -64,6 +74,55 @@ class Weak:
     def note_branch(self, node: int, yes: list[Value], no: list[Value]) -> None:
         """Say what a Branch chooses from."""
         self.chosen[node] = [(key_of(a), key_of(b)) for a, b in zip(yes, no, strict=True)]
+
+    def flag_of(self, value: Value) -> tuple[Any, Any]:
+        """Return whether a scalar still is a Python number (a truth, or a Number where a loop carries it), and of which
+        kind it was: one that is computed of such numbers and of constants is one, too.
+        """
+        key = key_of(value)
+        if key not in self.flags:
+            found = self._computed(value) if value.node.kind == "py" and value.shape == () else None
+            if found is None:
+                self.strong.add(key)
+                return False, None
+            self.flags[key] = found
+        return self.flags[key]
+
+    def _computed(self, value: Value) -> tuple[Any, Any] | None:
+        node = value.node
+        if len(node.inputs) == 1 and node.name.startswith("getitem") and node.inputs[0].shape == ():
+            flag, kind = self.flag_of(node.inputs[0])
+            return None if flag is False else (flag, kind)
+        if node.function not in _PLAIN and not (node.function is np.divide and _is_divided(node, key_of(node.inputs[0]))):
+            return None
+        flags: list[Any] = []
+        for x in call_of(node).args:
+            if type(x) is Value:
+                flag, kind = self.flag_of(x)
+                if flag is False or kind is not float:
+                    return None
+                flags += [] if flag is True else [flag]
+            elif type(x) not in (int, float):
+                return None
+        if not flags:
+            return True, float
+        both = flags[0]
+        for flag in flags[1:]:
+            if flag is not both:
+                both = Number(bool, np.logical_and(both._value, flag._value), both._places)
+        return both, float
+
+    def flags_of_choices(self, pairs: list[tuple[Value, Value]]) -> dict[int, tuple[Any, Any, Any]]:
+        """Return for pairs of scalars which flags are chosen from, and the kind, by the numbers of pairs that have one."""
+        found: dict[int, tuple[Any, Any, Any]] = {}
+        for k, pair in enumerate(pairs):
+            if pair[0].shape == ():
+                (a, of_a), (b, of_b) = map(self.flag_of, pair)
+                if a is not False or b is not False:
+                    kinds = {of_a, of_b} - {None}
+                    kind = kinds.pop() if len(kinds) == 1 else type(None)
+                    found[k] = (*(x if type(x) is bool else x._value for x in (a, b)), kind)
+        return found
 
     def wrong(self, graph: Graph, outputs: list[Any]) -> set[Any]:
         """The loops for which it matters within the function whether a scalar is a Python number."""
@@ -164,7 +223,7 @@ class Weak:
                 return all(value.dtype is not None and value.dtype.char in _BESIDE[dtype.kind] for value in strong)
             if function in _COMPARISONS:
                 return True
-            if function in _PLAIN:
+            if function in _PLAIN or (function is np.divide and _is_divided(node, key)):
                 also((at, 0))
                 return True
             return False
@@ -181,8 +240,16 @@ class Weak:
         return False
 
 
+def _is_divided(node: Any, key: _Key) -> bool:
+    """Return True where a scalar is divided by a Python number that is not zero."""
+    a, b = call_of(node).args
+    return type(a) is Value and key_of(a) == key and type(b) in (int, float) and b != 0
+
+
 def _is_number(value: Value) -> bool:
-    """Whether a scalar is, or may be, a Python number of the caller's or of the function's."""
+    """Return whether a value is, or may be, a Python number of the caller's or of the function's."""
+    if value.shape != ():
+        return False
     while (
         value.node.kind == "py"
         and value.node.name.startswith(("astype", "getitem"))
@@ -220,10 +287,8 @@ class Flags:
             if x is handed.get(name):
                 now[f"{name}?"] = handed[f"{name}?"]
             elif type(x) is Value:
-                now[f"{name}?"], of = weak.flags.get(key_of(x), (False, kind))
-                if key_of(x) not in weak.flags:
-                    weak.strong.add(key_of(x))
-                if of is not kind:
+                now[f"{name}?"], of = weak.flag_of(x)
+                if of is not kind and of is not None:
                     now[f"{name}?"] = None  # of another kind: nobody carries that
             else:
                 same = type(x) is kind or (kind is int and is_counter(x)) or getattr(x, "_kind", None) is kind

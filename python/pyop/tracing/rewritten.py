@@ -19,14 +19,14 @@ from typing import Any
 
 from .callees import has_callees, write_callees
 from .code import codes, jumps_back
-from .exits import write_exits
+from .lifting import lift
 
 __all__ = ["rewritten"]
 
 _GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 # What shows the function which variables and calls it has: here it has more.
 _SHOW_NAMES = frozenset(("locals", "dir", "vars", "eval", "exec", "_getframe", "currentframe", "stack"))
-_EXITS = ("while", "break", "return", "raise", "assert")
+_BRANCHES = re.compile(r"\b(if|while|and|or|not)\b")
 _LONGEST = 2000  # lines of a function
 _OUTER = "__pyop_outer__"
 _FUTURE = 0x1FE0000  # flags of __future__
@@ -53,16 +53,16 @@ def rewritten(code: CodeType, modules: frozenset[str], objects: frozenset[str]) 
 
 def _rewritten(code: CodeType, modules: frozenset[str], objects: frozenset[str]) -> CodeType | None:
     names = objects.union(*((*part.co_varnames, *part.co_cellvars, *part.co_freevars) for part in codes(code)))
-    for function, may_leave in _sources(code):
-        if not may_leave and not has_callees(function, modules, names):
+    for function, branches in _sources(code):
+        if not branches and not has_callees(function, modules, names):
             continue
         for imports in _imports(code.co_filename):  # calls of what they bind are other instructions
             if _compiled(function, code, imports, same=True) is not None:
                 break
         else:
             continue  # another source than that of the code
-        called = write_callees(function, modules, names)  # before there are calls of the marks of loops
-        if not (may_leave and write_exits(function)) and not called:
+        called = write_callees(function, modules, names)  # before there are calls of what is lifted
+        if not (branches and lift(function)) and not called:
             return None
         ast.fix_missing_locations(function)
         made = _compiled(function, code, imports, same=False)
@@ -72,7 +72,7 @@ def _rewritten(code: CodeType, modules: frozenset[str], objects: frozenset[str])
 
 
 def _sources(code: CodeType) -> Iterator[tuple[Any, bool]]:
-    """Statements that may be the source of a function, and whether it may leave loops."""
+    """Yield statements that may be the source of a function, and whether there may be conditions in it."""
     if code.co_name == "<lambda>":
         lines = tuple(linecache.getlines(code.co_filename))
         for found in _lambdas(lines).get(code.co_firstlineno, ()):
@@ -81,8 +81,8 @@ def _sources(code: CodeType) -> Iterator[tuple[Any, bool]]:
         return
     block = inspect.getblock(linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :][:_LONGEST])
     text = "".join(block)
-    may_leave = jumps_back(code) and any(word in text for word in _EXITS)
-    if not may_leave and "(" not in text:
+    branches = _BRANCHES.search(text) is not None or jumps_back(code)
+    if not branches and "(" not in text:
         return
     indented = block[0][:1].isspace()
     module = ast.parse(("if 1:\n" if indented else "") + text)
@@ -91,7 +91,7 @@ def _sources(code: CodeType) -> Iterator[tuple[Any, bool]]:
     function = statements[0].body[0] if indented else statements[0]
     if type(function) is ast.FunctionDef and function.name == code.co_name:
         function.decorator_list = []
-        yield function, may_leave
+        yield function, branches
 
 
 @lru_cache(maxsize=16)

@@ -1,14 +1,13 @@
-"""The ways through one iteration, which decides by the contents of arrays, as one: `Branch` nodes.
+"""Two arms of a condition as one: a `Branch` of what differs, and what is the same in both beside it.
 
-The iteration was written down once for each outcome of its decisions. Nodes that are the same on both ways of a
-decision are computed in any case; those that differ become the parts of a `Branch`; and what is the same but for
-scalars that the parts make is computed behind it.
+Nodes that are the same in both arms are computed in any case; those that differ become the parts of a `Branch`; and
+what is the same but for scalars that the arms make is computed behind it. So a table that both arms write at the same
+place by different numbers stays outside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,77 +16,33 @@ from .._core import CallOnTree, Value
 from ..graph.graph import Graph
 from ..graph.node_call import declared_spec
 from ..tracing.same import same
-from .carried import Otherwise
 from .node import Branch, Loop
 from .recording import copied, is_stand_in
 from .weak import Weak, key_of
 
-__all__ = ["MOST_WAYS", "Decision", "Way", "joined"]
-
-MOST_WAYS = 32
-
-
-@dataclass(frozen=True)
-class Decision:
-    """A truth that was asked for, after so many nodes of its way."""
-
-    value: Value
-    after: int
-    outcome: bool
-
-
-@dataclass
-class Way:
-    """One way through an iteration: its nodes are those from `first` to `end`."""
-
-    first: int
-    end: int = 0
-    taken: list[Decision] = field(default_factory=list)
-    results: list[Any] = field(default_factory=list)  # Values and truths
-    head: int = 0  # so many decisions are the condition's of a ``while``
-    over: bool = False  # which did not hold
-    number: Any = None  # of the exit that was taken
-
-
-def joined(graph: Graph, before: int, ways: Sequence[Way]) -> list[Any]:
-    """What an iteration makes, whichever way it goes; `before`: Values from there on are of the iteration."""
-    return _joined(graph, before, ways, 0)[1]
-
-
-_Line = tuple[list[int], list[Any]]  # nodes that are computed in any case, in order, and results
-
-
-def _joined(graph: Graph, before: int, ways: Sequence[Way], depth: int) -> _Line:
-    first = ways[0]
-    if len(ways) == 1:
-        return [k for k in range(first.first, first.end) if not is_stand_in(graph[k])], first.results
-    groups = [[way for way in ways if way.taken[depth].outcome is outcome] for outcome in (True, False)]
-    if not all(groups):
-        return _joined(graph, before, groups[0] or groups[1], depth + 1)
-    yes, no = (_joined(graph, before, group, depth + 1) for group in groups)
-    return _Junction(graph, yes, no, groups[0][0], groups[1][0], depth).line()
-
+__all__ = ["join"]
 
 _Key = tuple[int, int]
+_Pair = tuple[Any, Any]  # Values, or truths that are known
+
+
+def join(graph: Graph, truth: Value, yes: Iterable[int], no: Iterable[int], pairs: Sequence[_Pair]) -> list[Any]:
+    """Return what each pair is by `truth`: the first is made by the nodes `yes`, the second by the nodes `no`, and both
+    by what was there before.
+    """
+    arms = ([k for k in nodes if not is_stand_in(graph[k])] for nodes in (yes, no))
+    return _Junction(graph, truth, *arms, list(pairs)).results()
 
 
 class _Junction:
-    """Two lines of which one is taken. What is computed on both is computed before, or behind, a `Branch`, which has
-    only what differs: so a table that both ways write at the same place by different numbers stays outside.
-    """
-
-    def __init__(self, graph: Graph, yes: _Line, no: _Line, first: Way, second: Way, depth: int) -> None:
+    def __init__(self, graph: Graph, truth: Value, yes: list[int], no: list[int], pairs: list[_Pair]) -> None:
         self.graph = graph
-        self.truth = first.taken[depth].value
-        self.before = first.first, second.first, first.taken[depth].after  # where they are still one
-        asked = [[decision.value for decision in way.taken[: depth + 1]] for way in (first, second)]
-        if first.taken[depth].after != second.taken[depth].after:
-            raise Otherwise  # a view was looked up anew on one of them only
-        self.results = list(zip(yes[1], no[1], strict=True))
-        self.yes = self._needed(yes[0], [*yes[1], *asked[0]])
-        self.no = self._needed(no[0], [*no[1], *asked[1]])
-        self.equal: dict[_Key, _Key] = {}  # of Values on the second line: what they are on the first
-        self.hoisted: list[int] = []
+        self.truth = truth if truth.dtype == np.bool_ else truth != 0
+        self.pairs_of_results = pairs
+        self.yes = self._needed(yes, [x for x, _ in pairs])
+        self.no = self._needed(no, [y for _, y in pairs])
+        self.equal: dict[_Key, _Key] = {}  # of Values of the second arm: what they are in the first
+        self.hoisted: set[int] = set()
         self.pairs: dict[int, int] = {}  # nodes of the second that are one of the first but for numbers
         self._match()
         self._unpair()
@@ -107,18 +62,8 @@ class _Junction:
         for at in self.yes:
             alike.setdefault(_kind(self.graph[at]), []).append(at)
         last = -1
-        first, second, common = self.before
         for at in self.no:
             node = self.graph[at]
-            if second <= at < second + common:
-                there = at - second + first
-                if _kind(self.graph[there]) != _kind(node):
-                    raise Otherwise
-                others = alike.get(_kind(node), [])
-                if there in others:
-                    others.remove(there)
-                self._hoist(there, node)
-                continue
             others = alike.get(_kind(node), [])
             found = next((k for k in others if self._is_same(self.graph[k], node)), None)
             if found is not None:
@@ -132,7 +77,7 @@ class _Junction:
                 last = found
 
     def _hoist(self, at: int, node: Any) -> None:
-        self.hoisted.append(at)
+        self.hoisted.add(at)
         for a, b in zip(self.graph[at].outputs, node.outputs, strict=True):
             self.equal[key_of(b)] = key_of(a)
 
@@ -161,13 +106,12 @@ class _Junction:
 
     def _unpair(self) -> None:
         """What only one line computes must not need what comes behind the `Branch`."""
-        hoisted = set(self.hoisted)
         while True:
             behind = set(self.pairs.values())
             back = {y: x for x, y in self.pairs.items()}
             drop: set[int] = set()
             for at in self.yes:
-                if at not in behind and at not in hoisted:
+                if at not in behind and at not in self.hoisted:
                     drop |= {back[v.node.index] for v in self.graph[at].inputs if v.node.index in behind}
             for at in self.no:
                 if at not in self.pairs and (at, 0) not in self.equal:
@@ -177,25 +121,18 @@ class _Junction:
             for at in drop:
                 del self.pairs[at]
 
-    def line(self) -> _Line:
-        hoisted = sorted(self.hoisted)
-        if self.truth.node.index in self.yes and self.truth.node.index not in self.hoisted:
-            raise Otherwise  # the decision would depend on one of its ways
+    def results(self) -> list[Any]:
+        """Add the `Branch` and what is computed behind it."""
+        graph = self.graph
         behind = sorted(self.pairs.items(), key=lambda pair: pair[1])
         chosen: dict[tuple[_Key, _Key], tuple[Value, Value]] = {}
-        asked = [
-            (x, y) for no, yes in behind for x, y in zip(self.graph[yes].inputs, self.graph[no].inputs, strict=True)
-        ]
-        start = len(self.graph)
-        truth = self.truth if self.truth.dtype == np.bool_ else self.truth != 0
-        self.results = [(x, y) if type(x) is type(y) else (self._value(x), self._value(y)) for x, y in self.results]
-        truths = {x: truth if x else np.logical_not(truth) for x, y in self.results if type(x) is bool and x is not y}
-        hoisted += range(start, len(self.graph))
-        for x, y in (*asked, *self.results):
+        asked = [(x, y) for no, yes in behind for x, y in zip(graph[yes].inputs, graph[no].inputs, strict=True)]
+        results = [(x, y) if type(x) is type(y) else (self._value(x), self._value(y)) for x, y in self.pairs_of_results]
+        truths = {x: self.truth if x else np.logical_not(self.truth) for x, y in results if type(x) is bool and x is not y}
+        for x, y in (*asked, *results):
             if type(x) is not bool and key_of(x) != self._on_first(y) and not self._is_pair(x, y):
                 chosen.setdefault((key_of(x), key_of(y)), (x, y))
-        made, nodes = self._branch([*chosen.values()])
-        new: dict[tuple[_Key, _Key], Value] = dict(zip(chosen, made, strict=True))
+        new: dict[tuple[_Key, _Key], Value] = dict(zip(chosen, self._branch([*chosen.values()]), strict=True))
 
         def choice(x: Any, y: Any) -> Any:
             if type(x) is bool:
@@ -204,15 +141,13 @@ class _Junction:
                 return x
             return new[key_of(x), key_of(y)]
 
-        nodes = [*hoisted, *nodes]
         for no, yes in behind:
-            a, b = self.graph[yes], self.graph[no]
+            a, b = graph[yes], graph[no]
             given = {x._key: choice(x, y) for x, y in zip(a.inputs, b.inputs, strict=True)}
-            outputs = copied(self.graph, a, given)
+            outputs = copied(graph, a, given)
             for x, y, value in zip(a.outputs, b.outputs, outputs, strict=True):
                 new[key_of(x), key_of(y)] = value
-            nodes.append(outputs[0].node.index)
-        return nodes, [choice(x, y) for x, y in self.results]
+        return [choice(x, y) for x, y in results]
 
     def _value(self, x: Any) -> Value:
         made: Value = self.graph.constant(np.asarray(x))[()] if type(x) is bool else x
@@ -221,18 +156,16 @@ class _Junction:
     def _is_pair(self, x: Value, y: Value) -> bool:
         return self.pairs.get(y.node.index) == x.node.index and x.output_index == y.output_index
 
-    def _branch(self, chosen: list[tuple[Value, Value]]) -> tuple[list[Value], list[int]]:
-        """What is chosen of each pair."""
+    def _branch(self, chosen: list[tuple[Value, Value]]) -> list[Value]:
+        """Return what is chosen of each pair."""
         if not chosen:
-            return [], []
-        graph, start = self.graph, len(self.graph)
-        hoisted = set(self.hoisted)
-        yes = _part(graph, {at for at in self.yes if at not in hoisted}, [a for a, _ in chosen], {})
+            return []
+        graph = self.graph
+        yes = _part(graph, {at for at in self.yes if at not in self.hoisted}, [a for a, _ in chosen], {})
         no = _part(graph, {at for at in self.no if (at, 0) not in self.equal}, [b for _, b in chosen], self.equal)
-        truth = self.truth if self.truth.dtype == np.bool_ else self.truth != 0
         node = graph._add_call(
             Branch(yes[0], no[0]),
-            (truth, *yes[1], *no[1]),
+            (self.truth, *yes[1], *no[1]),
             "branch",
             specs=[a.spec for a, _ in chosen],
             lends=False,
@@ -240,11 +173,10 @@ class _Junction:
         )
         graph._weak = graph._weak or Weak()
         graph._weak.note_branch(node._results[0].node.index, [a for a, _ in chosen], [b for _, b in chosen])
-        made = [
+        return [
             value[()] if a._is_scalar and not value._is_scalar else value
             for value, (a, _) in zip(node._results, chosen, strict=True)
         ]
-        return made, [*range(start, len(graph))]
 
 
 def _kind(node: Any) -> Any:

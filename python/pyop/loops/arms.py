@@ -1,0 +1,289 @@
+"""The arms of a condition in a recorded loop: each is recorded once, and they become one (`junction`).
+
+Lifted code goes through the arms of each condition by a loop of its own (`pyop.tracing.lifting`). Where the condition
+is known that has one item. Where it is not, and a loop is being recorded, both arms are run: behind the first the
+variables, and the memory that it has written, are put back; behind the second they hold what is chosen from both.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import lru_cache
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+
+from .._core import Value
+from ..graph.counter import is_counter
+from ..graph.symbolic_number import Number, is_number
+from ..tracing.lifting import ARMS, NOT, TRUTH
+from ..tracing.twins import BUILTINS, graph_under_twins
+from .carried import Otherwise
+from .choices import Choice, choice_of
+from .frames import locals_of, put
+from .junction import join
+from .numbers import as_value
+from .sites import instructions, is_live
+from .weak import key_of
+
+__all__ = ["Arms", "unknown"]
+
+_MISSING: Any = object()
+_GENERATED = "__pyop_"
+
+
+class Arms:
+    """The iterator that hands out True, and then False, in one run of the function."""
+
+    def __init__(self, loop: Any, truth: Value, frame: FrameType) -> None:
+        self.loop = loop
+        self.truth = truth
+        self.frame: Any = frame
+        self.step = 0
+
+    def __iter__(self) -> Arms:
+        return self
+
+    def __next__(self) -> bool:
+        loop = self.loop
+        if self.frame is not sys._getframe(1) or loop.recording is None:
+            loop.give_up()
+        self.step += 1
+        if self.step == 1:
+            self._begin()
+            return True
+        if loop.arms[-1:] != [self]:
+            loop.give_up()  # one within it was left
+        if self.step == 2:
+            self._between()
+            return False
+        self._end()
+        raise StopIteration
+
+    def _begin(self) -> None:
+        loop = self.loop
+        loop.arms.append(self)
+        self.first = len(loop.graph)
+        self.head = self._now()
+        self.log: list[Any] = []
+        self.outer = Value._log_writes(self.log)
+
+    def _now(self) -> dict[str, Any]:
+        now = locals_of(self.frame)
+        now.update(self.loop.around.now())
+        return now
+
+    def _between(self) -> None:
+        """Put back what the first arm has changed."""
+        self.middle = len(self.loop.graph)
+        self.yes = self._now()
+        self.written: list[list[Any]] = []  # of memory: a handle, what it was, and is behind each arm
+        self._note_writes(2)
+        self._restore(self.yes)
+        self.log.clear()
+
+    def _note_writes(self, arm: int) -> None:
+        if not self.loop.around.has_same_layout:
+            self.loop.give_up()
+        for handle, node, output in self.log:
+            if node >= self.first:
+                continue  # memory of this arm alone
+            known = next((x for x in self.written if x[0] is handle or x[0]._shares_memory(handle)), None)
+            if known is None:
+                before = self.loop.graph._value(node, output)
+                self.written.append(known := [handle, before, before, before])
+            known[arm] = known[0]._root()
+        for x in self.written:
+            x[0]._write_root(x[1])
+
+    def _restore(self, now: dict[str, Any]) -> None:
+        changed = {name for name, x in self.head.items() if now.get(name) is not x}
+        put(self.frame, self.head, changed)
+        self.loop.around.put(self.head)
+
+    def _end(self) -> None:
+        """Have the variables and the memory hold what is chosen."""
+        loop, graph = self.loop, self.loop.graph
+        no = self._now()
+        self._note_writes(3)
+        Value._log_writes(self.outer)
+        if any(graph[k].stateful for k in range(self.first, len(graph))):
+            loop.give_up()
+        live = _live(self.frame.f_code, self.frame.f_lasti)
+        places = loop.around.places
+        chosen: dict[tuple[int, int], Any] = {}
+        choices: list[Choice] = []
+        names: dict[str, Any] = {}
+        for name in dict.fromkeys((*self.head, *self.yes, *no)):
+            if name not in live and name not in places:
+                continue
+            before = self.head.get(name, _MISSING)
+            a, b = self.yes.get(name, _MISSING), no.get(name, _MISSING)
+            if b is a and before is not a and name not in self.head:
+                b = _MISSING  # the second arm has not bound it
+            if a is before and b is before:
+                continue
+            names[name] = self._choose(name, a, b, chosen, choices)
+        pairs = [(x.yes, x.no) for x in choices]
+        weak = loop.weak()
+        flags = weak.flags_of_choices(pairs) if weak.follows else {}
+        pairs += [(x[2], x[3]) for x in self.written]
+        chosen_flags = [(a, b) for a, b, _ in flags.values()]
+        of_yes, of_no = range(self.first, self.middle), range(self.middle, len(graph))
+        made = join(graph, self.truth, of_yes, of_no, [*pairs, *chosen_flags])
+        for (k, (_, _, kind)), flag in zip(flags.items(), made[len(pairs) :], strict=True):
+            value = made[k]
+            weak.flags[key_of(value)] = flag if type(flag) is bool else Number(bool, flag, loop.places()), kind
+        results = [choice.made(value) for choice, value in zip(choices, made, strict=False)]
+        self._check(choices, results, no)
+        wanted = {name: _filled(x, results) for name, x in names.items()}
+        self._restore(no)
+        put(self.frame, wanted, [name for name in wanted if name not in places])
+        loop.around.put({**self.head, **wanted})
+        for (handle, before, _, _), value in zip(self.written, made[len(choices) :], strict=False):
+            handle._write_root(value)
+            if self.outer is not None:
+                self.outer.append((handle, before.node.index, before.output_index))
+        loop.arms.pop()
+        self.frame = self.head = self.yes = None  # type: ignore[assignment]
+
+    def _choose(self, name: str, a: Any, b: Any, chosen: Any, choices: list[Choice]) -> Any:
+        """Return what a variable is: itself where it is known, or a `_Place` among the choices."""
+        key = id(a), id(b)
+        if key in chosen:
+            return chosen[key]
+        generated = name.startswith(_GENERATED)
+        if a is _MISSING or b is _MISSING:
+            if not generated:
+                self.loop.give_up()  # nobody knows whether it is bound
+            a, b = (_like(self.loop.graph, b, self) if a is _MISSING else a, b)
+            b = _like(self.loop.graph, a, self) if b is _MISSING else b
+        if type(a) is tuple and type(b) is tuple and len(a) == len(b):
+            return tuple([self._choose(name, x, y, chosen, choices) for x, y in zip(a, b, strict=True)])
+        truth = generated and name.startswith(f"{_GENERATED}v") and _are_truths(a, b)
+        try:
+            found = choice_of(self.loop, a, b, truth)
+        except Otherwise:
+            self.loop.give_up()
+        if found is None:
+            chosen[key] = a
+        else:
+            chosen[key] = _Place(len(choices))
+            choices.append(found)
+        return chosen[key]
+
+    def _check(self, choices: list[Choice], results: list[Any], no: dict[str, Any]) -> None:
+        """Give up where an array that is chosen shows memory of another one, which may be written."""
+        for choice, made in zip(choices, results, strict=True):
+            if type(made) is not Value or made._is_scalar:
+                continue
+            self.loop.chosen[id(made)] = choice.yes, choice.no, made
+            for held, now in ((choice.yes, self.yes), (choice.no, no)):
+                if not held._is_alone() or sum(x is held for x in now.values()) > 1:
+                    self.loop.views += [(x, x._root()._key) for x in (choice.yes, choice.no, made)]
+                    break
+
+
+class _Place:
+    """The number of a choice."""
+
+    __slots__ = ("at",)
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+
+
+def _filled(x: Any, results: list[Any]) -> Any:
+    if type(x) is _Place:
+        return results[x.at]
+    return tuple([_filled(item, results) for item in x]) if type(x) is tuple else x
+
+
+def _are_truths(a: Any, b: Any) -> bool:
+    return all(_is_truth(x) for x in (a, b)) and not (type(a) is Value and type(b) is Value)
+
+
+def _is_truth(x: Any) -> bool:
+    if type(x) is Value:
+        return x.dtype == np.bool_ and x.shape == ()
+    return x is True or x is False or (is_number(x) and x._kind is bool)
+
+
+def _like(graph: Any, x: Any, arms: Arms) -> Any:
+    """Return something of the kind of what one arm alone makes, which nobody reads."""
+    if type(x) is tuple:
+        return tuple([_like(graph, item, arms) for item in x])
+    if type(x) is Value:
+        if x.dtype is None or x.shape is None or not all(type(size) is int for size in x.shape):
+            arms.loop.give_up()
+        made = graph.constant(np.zeros(x.shape, x.dtype))
+        return made[()] if x._is_scalar else made
+    if is_number(x) or is_counter(x):
+        kind = int if is_counter(x) else x._kind
+        return kind()
+    return x
+
+
+@lru_cache(maxsize=4096)
+def _live(code: CodeType, header: int) -> frozenset[str]:
+    """Return the variables that may be read behind the arms whose loop has its FOR_ITER at `header`."""
+    end = next(op.argval for op in instructions(code) if op.offset == header)
+    return frozenset(name for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars) if is_live(code, end, name))
+
+
+def unknown(test: Any) -> tuple[Any, Value] | None:
+    """Return the loop that is recorded and a truth that is not known; None where it is, or has to be."""
+    kind = type(test)
+    if kind is bool or not (kind is Value or is_number(test) or is_counter(test)):
+        return None
+    graph: Any = graph_under_twins()
+    loop = None if graph is None else next((x for x in reversed(graph._rolling) if x.recording is not None), None)
+    if loop is None:
+        return None
+    value = as_value(test) if is_counter(test) else test._value if is_number(test) else test
+    if type(value) is not Value or value.shape != () or value.dtype is None or value.dtype.kind not in "biufc":
+        return None
+    return loop, value if value.dtype == np.bool_ else value != 0
+
+
+class _Builtin:
+    """A builtin of lifted code: it does nothing that an iteration of a loop leaves behind."""
+
+    __slots__ = ("call",)
+    _pyop_computes = True
+
+    def __init__(self, call: Any) -> None:
+        self.call = call
+
+
+class _OfArms(_Builtin):
+    __slots__ = ()
+
+    def __call__(self, test: Any) -> Any:
+        found = unknown(test)
+        if found is None:
+            return (True,) if test else (False,)
+        return Arms(*found, sys._getframe(1))
+
+
+def _truth(test: Any) -> Any:
+    found = unknown(test)
+    return bool(test) if found is None else Number(bool, found[1], found[0].places())
+
+
+def _not(test: Any) -> Any:
+    found = unknown(test)
+    return not test if found is None else Number(bool, np.logical_not(found[1]), found[0].places())
+
+
+class _OfTruths(_Builtin):
+    __slots__ = ()
+
+    def __call__(self, test: Any) -> Any:
+        return self.call(test)
+
+
+BUILTINS[ARMS] = _OfArms(None)
+BUILTINS[TRUTH] = _OfTruths(_truth)
+BUILTINS[NOT] = _OfTruths(_not)

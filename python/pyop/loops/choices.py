@@ -1,0 +1,117 @@
+"""Choose one of two variables by a truth that is not known: what each is in a graph, and what the choice is then.
+
+Two arrays or scalars of one spec are chosen from as they are, two Python numbers of one kind as their values. A scalar
+of NumPy beside a Python number is a scalar that may be a Python number (`weak`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._core import Value
+from ..graph.counter import is_counter, size_of
+from ..graph.symbolic_number import Number, is_number
+from .carried import Otherwise, fits_scalar, is_int, is_known, same_constant
+from .numbers import as_value, named, sizes_of
+
+__all__ = ["Choice", "choice_of"]
+
+_MISSING: Any = object()
+_DTYPES = {int: "l", float: "d", complex: "D", bool: "?"}
+
+
+class Choice(NamedTuple):
+    """Two Values, and what the one that is chosen stands for."""
+
+    yes: Value
+    no: Value
+    made: Callable[[Value], Any]
+
+
+def choice_of(loop: Any, a: Any, b: Any, truth: bool = False) -> Choice | None:
+    """Return how two variables are chosen from; None where they are the same. `truth`: only their truths are asked."""
+    if a is b or same_constant(a, b):
+        return None
+    if truth:
+        return Choice(_truth(loop, a), _truth(loop, b), lambda value: Number(bool, value, loop.places()))
+    graph = loop.graph
+    a, b = (graph.constant(x)[()] if issubclass(type(x), np.generic) else x for x in (a, b))
+    if type(a) is Value and type(b) is Value:
+        if a.spec != b.spec or a._is_scalar is not b._is_scalar or not (is_known(a) and is_known(b)):
+            raise Otherwise
+        return Choice(a, b, _itself)
+    if type(a) is Value or type(b) is Value:
+        like = a if type(a) is Value else b
+        return Choice(*(_as_scalar(loop, x, like) for x in (a, b)), _itself)
+    kinds = {_kind(x) for x in (a, b)}
+    if kinds == {int}:
+        return Choice(_int64(graph, a), _int64(graph, b), lambda value: _named(loop, value, a, b))
+    if len(kinds) == 1 and (kind := kinds.pop()) is not None:
+        return Choice(*(_number(graph, x, kind) for x in (a, b)), lambda value: Number(kind, value, loop.places()))
+    if kinds <= {int, float}:  # beside numbers of float64 they are the same
+        like = graph.constant(0.0)[()]
+        return Choice(*(_as_scalar(loop, x, like) for x in (a, b)), _itself)
+    raise Otherwise
+
+
+def _itself(value: Value) -> Value:
+    return value
+
+
+def _kind(x: Any) -> Any:
+    kind: Any = int if is_counter(x) else x._kind if is_number(x) else type(x)
+    return kind if kind in _DTYPES else None
+
+
+def _truth(loop: Any, x: Any) -> Value:
+    if type(x) is Value:
+        value = x
+    else:
+        value = as_value(x) if is_counter(x) else x._value if is_number(x) else loop.graph.constant(np.asarray(bool(x)))
+    made: Value = value if value.dtype == np.bool_ else value != 0
+    return made[()]
+
+
+def _number(graph: Any, x: Any, kind: type) -> Value:
+    made: Value = x._value if is_number(x) else graph.constant(np.asarray(x, _DTYPES[kind]))
+    return made[()]
+
+
+def _as_scalar(loop: Any, x: Any, like: Value) -> Value:
+    """Return a Python number as a scalar of the dtype of another one."""
+    if type(x) is Value:
+        return x
+    char = like.dtype.char if like.dtype is not None else ""
+    if not like._is_scalar or like.shape != () or not char:
+        raise Otherwise
+    if is_number(x) or is_counter(x):
+        value = as_value(x) if is_counter(x) else x._value
+        if char not in "dl" or (value.dtype.char != char and not (char == "d" and value.dtype.char == "l")):
+            raise Otherwise
+        made: Value = value.astype(like.dtype)[()] if value.dtype.char != char else (+value)[()]
+        loop.weak().add(made, loop.key)
+        return made
+    if not fits_scalar(x, char):
+        raise Otherwise
+    scalar: Value = loop.scalar(x, like.dtype)
+    return scalar
+
+
+def _int64(graph: Any, x: Any) -> Value:
+    made = as_value(x)
+    if type(made) is not Value:
+        if not is_int(x) or abs(x) >= 1 << 31:
+            raise Otherwise
+        made = graph.constant(np.asarray(x, np.int64))
+    value: Value = made[()]
+    return value
+
+
+def _named(loop: Any, value: Value, a: Any, b: Any) -> Any:
+    """Return an int that is one of two, with what is known of how large it is."""
+    made = named(loop.graph, value, loop.give_up)
+    sizes_of(loop.graph).chosen(size_of(made).name, a, b)
+    return made

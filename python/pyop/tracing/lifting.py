@@ -1,0 +1,361 @@
+"""Lift the control flow of a function: its loops and conditions become calls, which run it or record it.
+
+Run on plain values, the lifted function does what the original does, statement by statement. Recorded, a loop goes to
+its head on every way through its body, and of a condition that is symbolic each arm is recorded once::
+
+    while test:                        exits = LOOP()
+        body                           for number in exits:
+        if a:                              if exits.ends(test): continue
+            break                          left = 0
+        if b:                              body
+            return y                       for arm in ARMS(a):
+        rest                                   if arm: left = 1
+                                               else:
+                                                   for arm in ARMS(b):
+                                                       if arm: left = 3
+                                                       else: rest
+                                           exits.leave(left)
+                                       for arm in ARMS(exits.left_by(3)):
+                                           if arm: return y
+
+So ``break``, ``continue``, ``return`` and ``raise`` in a loop are numbers of exits, done behind it; what follows a
+condition that may leave stands in the arm that does not, or behind a condition that asks for the number.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from .conditions import ARMS, NOT, TRUTH, Conditions, is_concrete
+
+__all__ = ["ARMS", "LOOP", "NOT", "TRUTH", "lift"]
+
+LOOP = "__pyop_loop__"
+"""The builtin of lifted code that makes the exits of a loop (`pyop.loops.leaving`)."""
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_LOOPS = (ast.For, ast.While)
+_LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+_HELD = (ast.Try, getattr(ast, "TryStar", ast.Try), ast.Match)
+_YIELDS = (ast.Yield, ast.YieldFrom, ast.Await)
+_ON, _OFF, _EITHER = 1, 2, 3  # goes on behind, leaves, or one of them
+_CONTINUE, _BREAK = -1, 1
+_FIRST = 1  # number of an exit that something is done for behind the loop
+_DEEPEST = 6  # arms in arms that what follows is put into
+
+
+def lift(function: ast.FunctionDef) -> bool:
+    """Lift a function in place, and the functions in it; False if there was nothing to lift."""
+    conditions = Conditions()
+    _lift(function, conditions)
+    return conditions.count > 0
+
+
+def _lift(function: ast.FunctionDef, conditions: Conditions) -> None:
+    for part in _own(function):
+        if isinstance(part, ast.FunctionDef):
+            _lift(part, conditions)
+    if not any(isinstance(part, _YIELDS) for part in _own(function)):
+        _Function(conditions).lift(function)
+
+
+class _Exits:
+    """The exits of a loop, or of the function (`number` None), whose statements are written."""
+
+    def __init__(self, conditions: Conditions, loop: str | None) -> None:
+        self.loop = loop
+        self.left = conditions.name("k")  # the variable that holds the number of the exit taken
+        self.asked = False  # a condition reads it
+        self.behind: list[tuple[int, ast.stmt]] = []  # what is to be done behind the loop
+        self.broken = False
+
+
+class _Function:
+    def __init__(self, conditions: Conditions) -> None:
+        self.conditions = conditions
+        self.result = ""  # the variable that holds what the function returns
+        self.returns = False  # it is set somewhere
+        self.exits: list[_Exits] = []
+        self.numbers = _FIRST
+        self.depth = 0
+
+    def lift(self, function: ast.FunctionDef) -> None:
+        count = self.conditions.count
+        self.exits = [_Exits(self.conditions, None)]
+        self.result = self.conditions.name("r")
+        body = function.body
+        inner = any(isinstance(part, ast.Return) and part not in body for part in _own(function))
+        if inner and _falls(body) & _ON:
+            end = ast.Return(ast.Constant(None))
+            body = [*body, _place(ast.copy_location(end, body[-1]), body[-1])]
+        used = self.conditions.count
+        made = self.block(body)
+        if self.conditions.count == used:
+            self.conditions.count = count  # nothing is lifted
+        own = self.exits[0]
+        start = [_number(own.left, 0, function.body[0])] if own.asked else []
+        end = [_place(ast.Return(ast.Name(self.result, ast.Load())), body[-1])] if self.returns else []
+        function.body = [*start, *made, *end]
+
+    # --- statements
+
+    def block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        """Lift statements that follow each other."""
+        made: list[ast.stmt] = []
+        waiting = list(statements)
+        while waiting:
+            statement = waiting.pop(0)
+            if isinstance(statement, ast.If) and not _is_raw(statement):
+                waiting = self._if(statement, waiting, made)
+            elif isinstance(statement, _LOOPS):
+                waiting = [*self._loop(statement, made), *waiting]
+            elif isinstance(statement, _LEAVES):
+                made += self._leave(statement)
+                return made  # nothing comes to what is behind
+            elif isinstance(statement, ast.Assert) and self.exits[-1].loop is not None:
+                waiting.insert(0, _assertion(statement))
+            elif isinstance(statement, ast.With):
+                statement.body = self.block(statement.body)
+                made.append(statement)
+                if _leaves_at_all(statement) and waiting:
+                    waiting = [self._unless_left(statement, waiting)]
+            else:
+                made += self._simple(statement)
+        return made
+
+    def _if(self, statement: ast.If, rest: list[ast.stmt], made: list[ast.stmt]) -> list[ast.stmt]:
+        """Lift a condition, with what follows where only one arm comes there; return what still follows."""
+        yes, no = _falls(statement.body), _falls(statement.orelse)
+        body, orelse = statement.body, statement.orelse
+        if rest and self.depth < _DEEPEST:
+            if yes == _OFF and no != _OFF:
+                orelse, rest = [*orelse, *rest], []
+            elif no == _OFF and yes != _OFF:
+                body, rest = [*body, *rest], []
+        before, test = self.conditions.test(statement.test)
+        self.depth += 1
+        arms = self.block(body), self.block(orelse)
+        self.depth -= 1
+        made += before
+        if is_concrete(test):
+            statement.test, statement.body, statement.orelse = test, arms[0] or [_pass(statement)], arms[1]
+            made.append(statement)
+        else:
+            made.append(self.conditions.arms(test, *arms))
+        if (yes | no) & _OFF and rest:
+            return [self._unless_left(statement, rest)] if (yes | no) & _ON else []
+        return rest
+
+    def _unless_left(self, at: ast.stmt, rest: list[ast.stmt]) -> ast.stmt:
+        """Return the condition under which what follows is reached."""
+        exits = self.exits[-1]
+        exits.asked = True
+        test = ast.Compare(ast.Name(exits.left, ast.Load()), [ast.Eq()], [ast.Constant(0)])
+        return _place(ast.If(test, rest, []), at, rest)
+
+    def _leave(self, statement: ast.stmt) -> list[ast.stmt]:
+        exits = self.exits[-1]
+        if exits.loop is None:
+            if not isinstance(statement, ast.Return):
+                return [statement]
+            before, value = self._value(statement.value) if statement.value else ([], ast.Constant(None))
+            if self.depth == 0 and not exits.asked:
+                statement.value = value
+                return [*before, statement]
+            self.returns = True
+            self.conditions.count += 1
+            kept = _place(ast.Assign([ast.Name(self.result, ast.Store())], value), statement, value)
+            return [*before, kept, _number(exits.left, 1, statement)]
+        if isinstance(statement, ast.Continue):
+            return [_number(exits.left, _CONTINUE, statement)]
+        if isinstance(statement, ast.Break):
+            exits.broken = True
+            return [_number(exits.left, _BREAK, statement)]
+        self.numbers += 1
+        exits.behind.append((self.numbers, statement))
+        return [_number(exits.left, self.numbers, statement)]
+
+    def _loop(self, node: Any, made: list[ast.stmt]) -> list[ast.stmt]:
+        """Lift a loop; return what is to be done behind it."""
+        if _is_held(node):
+            made.append(node)
+            return []
+        counts = isinstance(node, ast.For)
+        before, iterated = self._value(node.iter) if counts else ([], None)
+        made += before
+        marked = not counts or _is_left(node)
+        exits = _Exits(self.conditions, self.conditions.name("x") if marked else None)
+        exits.loop = exits.loop or ""
+        self.exits.append(exits)
+        depth, self.depth = self.depth, 0
+        test: list[ast.stmt] = []
+        if not counts and not (isinstance(node.test, ast.Constant) and node.test.value):
+            start, asked = self.conditions.test(node.test)
+            ends = ast.If(self._ask(exits, "ends", asked), [ast.Continue()], [])
+            test = [*start, _place(ends, node.test, asked)]
+        body = self.block(node.body)
+        self.exits.pop()
+        self.depth = depth
+        start = [_number(exits.left, 0, node)] if marked or exits.asked else []
+        if not marked:
+            node.iter, node.body = iterated, [*start, *body]
+            made.append(node)
+            orelse: list[ast.stmt] = node.orelse
+            node.orelse = []
+            return orelse
+        end = ast.Expr(self._ask(exits, "leave", ast.Name(exits.left, ast.Load())))
+        target = node.target if counts else ast.Name(self.conditions.name("n"), ast.Store())
+        name = str(exits.loop)
+        mark = ast.Assign([ast.Name(name, ast.Store())], ast.Call(ast.Name(LOOP, ast.Load()), [iterated] if counts else [], []))
+        made.append(_place(mark, node.iter if counts else node.test, iterated))
+        whole = ast.For(target, ast.Name(name, ast.Load()), [*test, *start, *body, _place(end, node.body[-1])], [])
+        made.append(_place(whole, node, target, whole.body))
+        behind = [
+            _place(ast.If(self._ask(exits, "left_by", ast.Constant(number)), [statement], []), statement, [statement])
+            for number, statement in exits.behind
+        ]
+        if not (node.orelse and exits.broken):
+            return [*behind, *node.orelse]
+        left = ast.UnaryOp(ast.Not(), self._ask(exits, "left_by", ast.Constant(_BREAK)))
+        return [*behind, _place(ast.If(left, node.orelse, []), node, node.orelse)]
+
+    def _ask(self, exits: _Exits, method: str, argument: ast.expr) -> ast.expr:
+        return ast.Call(ast.Attribute(ast.Name(str(exits.loop), ast.Load()), method, ast.Load()), [argument], [])
+
+    # --- statements with expressions
+
+    def _value(self, expr: Any) -> tuple[list[ast.stmt], ast.expr]:
+        return self.conditions.value(expr)
+
+    def _simple(self, statement: Any) -> list[ast.stmt]:
+        before: list[ast.stmt] = []
+        if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr)) and statement.value is not None:
+            before, statement.value = self._value(statement.value)
+        elif isinstance(statement, ast.AugAssign):
+            return self._augmented(statement)
+        elif isinstance(statement, ast.Try) and not _leaves_at_all(statement):
+            for field in ("body", "orelse", "finalbody"):
+                setattr(statement, field, self.block(getattr(statement, field)))
+            for handler in statement.handlers:
+                handler.body = self.block(handler.body)
+        return [*before, statement]
+
+    def _augmented(self, statement: Any) -> list[ast.stmt]:
+        """Lift ``x[k] += value``: the target is read before the value is computed."""
+        before, value = self._value(statement.value)
+        target = statement.target
+        statement.value = value
+        if not before or isinstance(target, ast.Name):
+            return [*before, statement]
+        made: list[ast.stmt] = []
+
+        def kept(expr: ast.expr) -> ast.expr:
+            name = self.conditions.name("v")
+            made.append(_place(ast.Assign([ast.Name(name, ast.Store())], expr), expr, expr))
+            return _place(ast.Name(name, ast.Load()), expr)
+
+        target.value = kept(target.value)
+        if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
+            target.slice = kept(target.slice) if not isinstance(target.slice, (ast.Slice, ast.Tuple)) else target.slice
+        read: Any = kept(_loaded(target))
+        result = ast.copy_location(ast.AugAssign(ast.Name(read.id, ast.Store()), statement.op, value), statement)
+        stored = ast.copy_location(ast.Assign([target], ast.Name(read.id, ast.Load())), statement)
+        return [*made, *before, _place(result, statement, value), _place(stored, statement)]
+
+
+def _loaded(target: Any) -> Any:
+    if isinstance(target, ast.Attribute):
+        return ast.copy_location(ast.Attribute(target.value, target.attr, ast.Load()), target)
+    return ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target)
+
+
+def _own(function: Any) -> list[Any]:
+    """Return the nodes of a function or statement, but for those of the functions in it."""
+    waiting, found = [*ast.iter_child_nodes(function)], []
+    while waiting:
+        part = waiting.pop()
+        found.append(part)
+        if not isinstance(part, _SCOPES):
+            waiting += ast.iter_child_nodes(part)
+    return found
+
+
+def _falls(statements: list[ast.stmt]) -> int:
+    """Return whether statements go on behind, leave, or do either."""
+    off = 0
+    for statement in statements:
+        one = _falls_one(statement)
+        if one == _OFF:
+            return _OFF
+        off |= one & _OFF
+    return _ON | off
+
+
+def _falls_one(statement: ast.stmt) -> int:
+    if isinstance(statement, _LEAVES):
+        return _OFF
+    if isinstance(statement, ast.If):
+        return _ON if _is_raw(statement) else _falls(statement.body) | _falls(statement.orelse)
+    if isinstance(statement, ast.With):
+        return _falls(statement.body)
+    if isinstance(statement, _LOOPS) and not _is_held(statement):
+        return _EITHER if any(isinstance(x, (ast.Return, ast.Raise, ast.Assert)) for x in _own(statement)) else _ON
+    return _EITHER if isinstance(statement, ast.Assert) else _ON
+
+
+def _leaves_at_all(statement: ast.stmt) -> bool:
+    return any(isinstance(part, (*_LEAVES, ast.Assert)) for part in _own(statement))
+
+
+def _is_raw(statement: ast.AST) -> bool:
+    """Return True where something is left from within ``try`` or ``match``, which is done as it is written."""
+    return any(isinstance(part, _HELD) and _leaves_at_all(part) for part in _own(statement))
+
+
+def _is_held(loop: ast.stmt) -> bool:
+    """Return True where a loop is left from within ``try`` or ``match``."""
+    return _is_raw(loop)
+
+
+def _is_left(loop: ast.For) -> bool:
+    """Return True where a loop may be left before its end."""
+    if any(isinstance(part, (ast.Return, ast.Raise, ast.Assert)) for part in _own(loop)):
+        return True
+    waiting: list[Any] = list(loop.body)
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, ast.Break):
+            return True
+        if isinstance(part, (*_LOOPS, ast.AsyncFor)):
+            waiting += part.orelse
+        elif not isinstance(part, _SCOPES):
+            waiting += ast.iter_child_nodes(part)
+    return False
+
+
+def _assertion(statement: ast.Assert) -> ast.stmt:
+    error = ast.Call(ast.Name("AssertionError", ast.Load()), [statement.msg] if statement.msg else [], [])
+    raised = ast.copy_location(ast.Raise(error, None), statement)
+    return _place(ast.If(ast.UnaryOp(ast.Not(), statement.test), [raised], []), statement, statement.test)
+
+
+def _number(name: str, number: int, at: ast.AST) -> ast.stmt:
+    return _place(ast.Assign([ast.Name(name, ast.Store())], ast.Constant(number)), at)
+
+
+def _pass(at: ast.AST) -> ast.stmt:
+    return ast.copy_location(ast.Pass(), at)
+
+
+def _place(made: Any, at: ast.AST, *kept: Any) -> Any:
+    """Give nodes that have no place that of another one; `kept`, and the statements in it, have theirs."""
+    waiting = [made]
+    while waiting:
+        part = waiting.pop()
+        if any(part is x or (isinstance(x, list) and part in x) for x in kept):
+            continue
+        if "lineno" in part._attributes and not hasattr(part, "lineno"):
+            ast.copy_location(part, at)
+        waiting += ast.iter_child_nodes(part)
+    return made
