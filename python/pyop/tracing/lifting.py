@@ -116,9 +116,10 @@ class _Function:
             elif isinstance(statement, ast.Assert) and self.exits[-1].loop is not None:
                 waiting.insert(0, _assertion(statement))
             elif isinstance(statement, ast.With):
+                leaves = _falls(statement.body) & _OFF
                 statement.body = self.block(statement.body)
                 made.append(statement)
-                if _leaves_at_all(statement) and waiting:
+                if leaves and waiting:  # an exception that it swallows goes on behind it, too
                     waiting = [self._unless_left(statement, waiting)]
             else:
                 made += self._simple(statement)
@@ -246,8 +247,8 @@ class _Function:
         before, value = self._value(statement.value)
         target = statement.target
         statement.value = value
-        if not before or isinstance(target, ast.Name):
-            return [*before, statement]
+        if not before:
+            return [statement]
         made: list[ast.stmt] = []
 
         def kept(expr: ast.expr) -> ast.expr:
@@ -255,7 +256,11 @@ class _Function:
             made.append(_place(ast.Assign([ast.Name(name, ast.Store())], expr), expr, expr))
             return _place(ast.Name(name, ast.Load()), expr)
 
-        target.value = kept(target.value)
+        if isinstance(target, ast.Name):
+            if not any(isinstance(part, ast.NamedExpr) for x in before for part in ast.walk(x)):
+                return [*before, statement]
+        else:
+            target.value = kept(target.value)
         if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
             target.slice = kept(target.slice) if not isinstance(target.slice, (ast.Slice, ast.Tuple)) else target.slice
         read: Any = kept(_loaded(target))
@@ -265,6 +270,8 @@ class _Function:
 
 
 def _loaded(target: Any) -> Any:
+    if isinstance(target, ast.Name):
+        return ast.copy_location(ast.Name(target.id, ast.Load()), target)
     if isinstance(target, ast.Attribute):
         return ast.copy_location(ast.Attribute(target.value, target.attr, ast.Load()), target)
     return ast.copy_location(ast.Subscript(target.value, target.slice, ast.Load()), target)
@@ -298,7 +305,7 @@ def _falls_one(statement: ast.stmt) -> int:
     if isinstance(statement, ast.If):
         return _ON if _is_raw(statement) else _falls(statement.body) | _falls(statement.orelse)
     if isinstance(statement, ast.With):
-        return _falls(statement.body)
+        return _falls(statement.body) | _ON
     if isinstance(statement, _LOOPS) and not _is_held(statement):
         return _EITHER if any(isinstance(x, (ast.Return, ast.Raise, ast.Assert)) for x in _own(statement)) else _ON
     return _EITHER if isinstance(statement, ast.Assert) else _ON
@@ -314,8 +321,11 @@ def _is_raw(statement: ast.AST) -> bool:
 
 
 def _is_held(loop: ast.stmt) -> bool:
-    """Return True where a loop is left from within ``try`` or ``match``."""
-    return _is_raw(loop)
+    """Return True where a loop is left from within ``try`` or ``match``, or an exit from within ``with`` computes."""
+    exits = (ast.Return, ast.Raise, ast.Assert)
+    return _is_raw(loop) or any(
+        isinstance(part, ast.With) and any(isinstance(x, exits) for x in _own(part)) for part in _own(loop)
+    )
 
 
 def _is_left(loop: ast.For) -> bool:

@@ -21,7 +21,7 @@ class _TooLong(BaseException):
 
 class _Notes(list[Any]):
     def __call__(self, number: int, x: Any) -> Any:
-        self.append((number, repr(x)[:40]))
+        self.append((number, repr(x) if isinstance(x, int) else type(x).__name__))
         if len(self) > _MOST:
             raise _TooLong
         return x
@@ -107,7 +107,12 @@ def judge(seed: int) -> str:
     for start in (0, 1, 3):
         wanted, found = run(f, start), run(lifted, start)
         if wanted != found:
-            for a, b in zip(wanted, found, strict=True):
-                if a != b:
-                    return f"{start}: {a!r:.300}\nlifted: {b!r:.300}\n{source}"
+            return f"{start}: {_difference(wanted, found)}\n{source}"
     return ""
+
+
+def _difference(wanted: tuple[Any, ...], found: tuple[Any, ...]) -> str:
+    notes = next((k for k, (a, b) in enumerate(zip(wanted[-1], found[-1], strict=False)) if a != b), None)
+    if notes is not None:
+        return f"evaluates {wanted[-1][notes]!r}, and lifted {found[-1][notes]!r}, after {wanted[-1][max(notes - 3, 0) : notes]}"
+    return next(f"{a!r:.200}, and lifted {b!r:.200}" for a, b in zip(wanted, found, strict=True) if a != b)

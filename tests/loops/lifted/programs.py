@@ -13,9 +13,9 @@ class Maker:
     def __init__(self, seed: int) -> None:
         self.rg = random.Random(seed)
         self.number = 0
-        self.depth = 0
+        self.depth = self.nested = 0
         self.loops = 0
-        self.functions = 0
+        self.functions = self.whiles = 0
         self.in_lambda = False
 
     def pick(self, *items: str) -> str:
@@ -29,7 +29,7 @@ class Maker:
         k = self.rg.random()
         self.depth += 1
         try:
-            if k < 0.3 or self.depth > 4:
+            if k < 0.45 or self.depth > 2:
                 return self.note(self.pick(*_NAMES, "0", "1", "2", "-1", "x[0]", "x[1]", "o.v", "len(x)"))
             if k < 0.45:
                 return f"({self.value()} {self.pick('+', '-', '*', '%', '//')} {self.value()})"
@@ -68,7 +68,7 @@ class Maker:
         k = self.rg.random()
         self.depth += 1
         try:
-            if k < 0.5 or self.depth > 4:
+            if k < 0.5 or self.depth > 2:
                 return f"{self.value()} {self.pick('<', '>', '==', '!=', '>=')} {self.value()}"
             if k < 0.6:
                 return f"{self.value()} < {self.value()} < {self.value()}"
@@ -88,14 +88,14 @@ class Maker:
         return self.pick(*_NAMES, *_NAMES, f"x[{self.value()} % 3]", "o.v", "a, b", "(c, (d, b))", "a, *t")
 
     def block(self) -> list[str]:
-        self.depth += 1
-        made = [line for _ in range(self.rg.choice((1, 1, 2, 2, 3))) for line in self.statement()]
-        self.depth -= 1
+        self.nested += 1
+        made = [line for _ in range(self.rg.choice((1, 1, 2))) for line in self.statement()]
+        self.nested -= 1
         return [f"    {line}" for line in made]
 
     def statement(self) -> list[str]:
         k = self.rg.random()
-        if self.depth > 5 or k < 0.25:
+        if self.nested > 2 or k < 0.25:
             return self.simple()
         if k < 0.45:
             made = [f"if {self.test()}:", *self.block()]
@@ -160,9 +160,10 @@ class Maker:
             target = "i, a" if items.startswith(("enum", "zip")) else self.pick("i", "a", "o.v", "x[0]")
             made = [f"for {target} in {self.note(items) if self.rg.random() < 0.5 else items}:", *self.block()]
         else:
-            self.functions += 0
             test = self.pick("True", self.test(), self.test())
-            made = ["n = 0", f"while {test}:", "    n += 1", "    if n > 4: break", *self.block()]
+            self.whiles += 1
+            n = f"n{self.whiles}"
+            made = [f"{n} = 0", f"while {test}:", f"    {n} += 1", f"    if {n} > 4: break", *self.block()]
         self.loops -= 1
         return [*made, "else:", *self.block()] if self.rg.random() < 0.35 else made
 
@@ -179,6 +180,6 @@ class Maker:
 def program(seed: int) -> str:
     """Return the source of a function ``f(x, a, o, _, gen, manager, swallow, truth)``."""
     maker = Maker(seed)
-    body = [line for _ in range(4) for line in maker.statement()]
-    head = ["def f(x, a, o, _, gen, manager, swallow, truth):", "    b, c, d, i, n = 1, 2, 0, 0, 0"]
+    body = [line for _ in range(maker.rg.choice((1, 2, 3))) for line in maker.statement()]
+    head = ["def f(x, a, o, _, gen, manager, swallow, truth):", "    b, c, d, i = 1, 2, 0, 0"]
     return "\n".join([*head, *[f"    {line}" for line in body], f"    return a, b, c, d, {maker.value()}", ""])
