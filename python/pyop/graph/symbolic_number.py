@@ -115,8 +115,13 @@ class Number:
     def _needed(self, *args: Any) -> NoReturn:
         specialise(self)
 
+    @property
+    def _is_of_loops(self) -> bool:
+        """Return True where it is computed of what a loop carries or counts."""
+        return any(type(place) is not int for place in self._places)
+
     def __bool__(self) -> bool:
-        if self._kind is bool and any(type(place) is not int for place in self._places):
+        if self._kind is bool and self._is_of_loops:
             return bool(self._value)  # a loop carries it, and may go both ways
         return specialise(self)
 
@@ -408,7 +413,16 @@ def _compare(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any:
         return _with_array(op, ufunc, a, b)
     if not is_number(b) and type(b) not in _DTYPES:
         specialise(a, b)
+    if all(map(_is_float_in_comparisons, (a, b))):
+        return Number(bool, ufunc(*[_as_value(x) for x in (a, b)]), _places_in(a, b))
     return call_on_numbers(op, bool, a, b)
+
+
+def _is_float_in_comparisons(x: Any) -> bool:
+    """Return True for a float, and for an int that is one without rounding."""
+    if is_number(x):
+        return x._kind is float
+    return type(x) is float or (type(x) is int and abs(x) < 1 << 53)
 
 
 def _sample(x: Number) -> Any:

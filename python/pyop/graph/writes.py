@@ -244,6 +244,8 @@ def checked_value(dtype: np.dtype[Any], value: Any) -> tuple[Any, bool]:
             value._needed()
         return value.number()._value, True
     if is_number(value):
+        if value._kind is bool and value._is_of_loops and dtype.kind in "biufc":
+            return value._value, True
         if value._kind not in (float, complex) or dtype.kind not in ("c" if value._kind is complex else "fc"):
             specialise(value)
         return value._value, True

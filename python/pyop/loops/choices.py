@@ -16,8 +16,9 @@ from ..graph.counter import is_counter, size_of
 from ..graph.symbolic_number import Number, is_number
 from .carried import Otherwise, fits_scalar, is_int, is_known, same_constant
 from .numbers import as_value, named, sizes_of
+from .weak import key_of
 
-__all__ = ["Choice", "choice_of"]
+__all__ = ["Choice", "choice_of", "choose"]
 
 _MISSING: Any = object()
 _DTYPES = {int: "l", float: "d", complex: "D", bool: "?"}
@@ -55,6 +56,33 @@ def choice_of(loop: Any, a: Any, b: Any, truth: bool = False) -> Choice | None:
         like = graph.constant(0.0)[()]
         return Choice(*(_as_scalar(loop, x, like) for x in (a, b)), _itself)
     raise Otherwise
+
+
+def choose(loop: Any, truth: Any, a: Any, b: Any) -> Any:
+    """Return the one of two numbers or scalars that a truth says, without a branch."""
+    if not (type(truth) is Value or is_number(truth)):
+        return a if truth else b
+    choice = choice_of(loop, a, b)
+    if choice is None:
+        return a
+    if choice.yes.shape != () or (type(truth) is Value and truth.shape != ()):
+        raise Otherwise
+    condition = truth if type(truth) is Value else truth._value
+    value = np.where(condition, choice.yes, choice.no)[()]
+    weak = loop.weak()
+    for flag_a, flag_b, kind in weak.flags_of_choices([(choice.yes, choice.no)]).values() if weak.follows else ():
+        flag = _either(condition, flag_a, flag_b)
+        weak.flags[key_of(value)] = flag if type(flag) is bool else Number(bool, flag, loop.places()), kind
+    return choice.made(value)
+
+
+def _either(truth: Value, a: Any, b: Any) -> Any:
+    """Return one of two truths, by operations on truths alone."""
+    if a is b:
+        return a
+    yes = a if a is False else truth if a is True else np.logical_and(truth, a)
+    no = np.logical_not(truth) if b is True else b if b is False else np.logical_and(np.logical_not(truth), b)
+    return no if yes is False else yes if no is False else np.logical_or(yes, no)
 
 
 def _itself(value: Value) -> Value:

@@ -13,7 +13,8 @@ from ..graph.counter import Counter, is_counter
 from ..graph.graph import Graph
 from ..graph.symbolic_number import call_in_python, is_number
 from ..tracing.twins import graph_under_twins, stand_in
-from .carried import fits_scalar
+from .carried import Otherwise
+from .choices import choose
 from .foreseen import foreseen
 from .numbers import as_value
 from .rolled import FEW, Rolled
@@ -135,19 +136,17 @@ def _extreme(original: Any, op: Any, first: Any, rest: tuple[Any, ...], options:
     items = (first, *rest)
     if graph is not None and rest and not options and any(map(is_number, items)) and all(map(_is_float, items)):
         return call_in_python(original, *items)
-    loop = None if graph is None else next((x for x in reversed(graph._rolling) if x.recording is not None), None)
-    if loop is None or options or len(items) < 2:
+    if graph is None or options or len(items) < 2:
         return original(*items, **options)
-    specs = {(x.dtype, x.shape, x._is_scalar) for x in items if type(x) is Value}
-    numbers = [x for x in items if type(x) is not Value]
-    spec = next(iter(specs), None)
-    fits = spec is not None and spec[0] is not None and all(fits_scalar(x, spec[0].char) for x in numbers)
-    if len(specs) != 1 or spec is None or spec[1] != () or not spec[2] or not fits:
+    loop = next((x for x in reversed(graph._rolling) if x.recording is not None), None)
+    if loop is None or not any(type(x) is Value or is_number(x) or is_counter(x) for x in items):
         return original(*items)
-    chosen = loop.scalar(items[0], spec[0])
-    for item in items[1:]:
-        other = loop.scalar(item, spec[0])
-        chosen = np.where(op(other, chosen), other, chosen)[()]
+    chosen = first
+    try:
+        for item in rest:
+            chosen = choose(loop, op(item, chosen), item, chosen)
+    except Otherwise:
+        return original(*items)
     return chosen
 
 
