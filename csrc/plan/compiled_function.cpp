@@ -161,7 +161,7 @@ struct Traced {
 void note_writes(Guard& guard) {
     if (!guard.plan || program_of(guard.plan).writes.empty()) return;
     guard.goes_on = true;
-    if (guard.captured.reads_elements()) guard.flat = guard.numbers = false;
+    if (guard.captured.reads_elements()) guard.flat = guard.numbers = guard.quick_alert = false;
 }
 
 // A guard for the call that it was made for, or changed for, with its leaves; null with the error set.
@@ -226,7 +226,10 @@ std::shared_ptr<Guard> trace(PyObject* self, const ReadCall& read, uint64_t hash
     guard->rerun = traced.rerun != 0;
     guard->alert = (traced.rerun & kAlert) != 0;
     guard->alert_underflow = (traced.rerun & kAlertUnderflow) != 0;
-    if (guard->alert) guard->flat = guard->numbers = false;
+    if (guard->alert) {
+        guard->quick_alert = !guard->alert_underflow && (guard->flat || guard->numbers);
+        guard->flat = guard->numbers = false;
+    }
     guard->goes_on = guard->rerun || !path.outcomes.empty();
     guard->plan = std::move(path.plan);
     guard->finish = std::move(path.finish);
@@ -254,7 +257,7 @@ std::shared_ptr<Guard> guard_of(PyObject* self, const ReadCall& read, Leaves& le
     if (status < 0) return nullptr;
     if (!guard) return trace(self, read, hash, nullptr, leaves, answer);
     ++f.hits;
-    if (!guard->quick.looked_for && !read.call.names && (guard->flat || guard->numbers))
+    if (!guard->quick.looked_for && !read.call.names && (guard->flat || guard->numbers || guard->quick_alert))
         look_for_quick_ways(*guard, read.call.args);
     return guard;
 }

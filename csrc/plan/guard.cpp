@@ -263,7 +263,7 @@ PyObject* number_array_new(const Guard& guard, size_t leaf, PyObject* number) {
 
 void look_for_quick_ways(Guard& guard, PyObject* const* args) try {
     guard.quick.looked_for = true;
-    if (!(guard.flat || guard.numbers) || !guard.plan || guard.alert || guard.itself || !guard.in_form()) return;
+    if (!(guard.flat || guard.numbers || guard.quick_alert) || !guard.plan || guard.itself || !guard.in_form()) return;
     const PlanObject& plan = *reinterpret_cast<const PlanObject*>(guard.plan.get());
     if (guard.feeds.size() != guard.leaves.size() || guard.leaves.size() != plan.program->feeds.size()) return;
     std::vector<QuickArgument> given;
@@ -281,9 +281,10 @@ void look_for_quick_ways(Guard& guard, PyObject* const* args) try {
         g.dims.assign(PyArray_DIMS(a), PyArray_DIMS(a) + g.ndim);
         single &= g.ndim == 0;
     }
-    if (guard.flat && !feeds_fit(*plan.program, args)) return;
+    const bool arrays_alone = guard.flat || (guard.quick_alert && !guard.any_number);
+    if (arrays_alone && !feeds_fit(*plan.program, args)) return;
     if (single)
-        guard.quick.numbers = QuickNumbers::make(plan, given, guard.quick.form, !guard.outcomes.empty());
+        guard.quick.numbers = QuickNumbers::make(plan, given, guard.quick.form, !guard.outcomes.empty(), guard.alert);
     else if (guard.quick.form == NumberForm::AsIs)
         guard.quick.arrays = QuickArrays::make(plan, given, compiled_vectorcall_otherwise);
 } catch (const std::bad_alloc&) {

@@ -91,6 +91,7 @@ struct Guard {
     bool rerun = false;            // so it does where the plan raises: the function catches exceptions
     bool alert = false;            // floating-point errors raise while the plan runs: the function sets np.errstate
     bool alert_underflow = false;  // that one, too
+    bool quick_alert = false;      // its arguments are plain: quick ways leave it to the general one where a flag is up
     int alarms = 0;                // how often one has
     bool goes_on = false;          // what the plan raises may not be the end: `rerun`, there are paths, or it writes
     Ref plainly;                   // runs the function itself where its arguments are declared, or with out=

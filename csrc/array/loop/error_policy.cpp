@@ -1,6 +1,8 @@
-// array/loop/error_policy.cpp: reads np.errstate and the filters of warnings, in some 200 ns where both are as usual.
+// array/loop/error_policy.cpp: reads np.errstate and the filters of warnings, in some 200 ns where both are as usual, and has
+// errors raise.
 #include "array/loop/error_policy.h"
 
+#include "array/loop/quiet.h"
 #include "runtime/attribute.h"
 #include "runtime/items.h"
 #include "runtime/lazy.h"
@@ -24,11 +26,16 @@ PyObject* usual_errstate(PyObject* variable) {
     });
 }
 
-// Whether np.errstate is as it is where nobody has used it: errors warn, and underflow is ignored.
-bool errstate_is_usual() {
+PyObject* errstate_variable() {
     static constinit Lazy context;
     PyObject* variable = context.attribute("numpy._core.umath", "_extobj_contextvar");
-    if (!variable || !PyContextVar_CheckExact(variable)) return false;
+    return variable && PyContextVar_CheckExact(variable) ? variable : nullptr;
+}
+
+// Whether np.errstate is as it is where nobody has used it: errors warn, and underflow is ignored.
+bool errstate_is_usual() {
+    PyObject* variable = errstate_variable();
+    if (!variable) return false;
     PyObject *usual = usual_errstate(variable), *now = nullptr;
     if (!usual || PyContextVar_Get(variable, nullptr, &now) < 0) return false;
     Py_XDECREF(now);
@@ -132,6 +139,34 @@ bool warnings_cannot_raise() {
     return stderr_is_its_own();
 }
 
+// The usual state, but with errors that raise; it keeps the size of buffers.
+PyObject* raising_errstate() {
+    static constinit Lazy state;
+    return state.get([]() -> PyObject* {
+        static constinit Lazy make;
+        PyObject* function = make.attribute("numpy._core.umath", "_make_extobj");
+        if (!function) return nullptr;
+        const Ref none = Ref::steal(PyTuple_New(0));
+        const Ref how = Ref::steal(Py_BuildValue("{ssssssss}", "divide", "raise", "over", "raise", "invalid", "raise",
+                                                 "under", "ignore"));
+        return none && how ? PyObject_Call(function, none.get(), how.get()) : nullptr;
+    });
+}
+
+bool ignores_underflow() {
+    static constinit Lazy geterr;
+    PyObject* function = geterr.attribute("numpy", "geterr");
+    const Ref state = function ? Ref::steal(PyObject_CallNoArgs(function)) : Ref();
+    const Ref under = state ? item_of_dict(state.get(), "under") : Ref();
+    if (!state) PyErr_Clear();
+    return is_text(under.get(), "ignore");
+}
+
+Ref raising(bool underflow) {
+    return Ref::steal(underflow ? Py_BuildValue("{ss}", "all", "raise")
+                                : Py_BuildValue("{ssssss}", "divide", "raise", "over", "raise", "invalid", "raise"));
+}
+
 }  // namespace
 
 bool fp_errors_cannot_raise() {
@@ -139,6 +174,22 @@ bool fp_errors_cannot_raise() {
     const bool safe = now == Errors::Ignored || (now == Errors::Warned && warnings_cannot_raise());
     if (PyErr_Occurred()) PyErr_Clear();
     return safe;
+}
+
+RaisingErrors::Entered::Entered(bool underflow) : QuietErrors(raising(underflow || !ignores_underflow())) {}
+
+RaisingErrors::RaisingErrors(bool underflow) {
+    PyObject* const usual = !underflow && errstate_is_usual() ? raising_errstate() : nullptr;
+    if (usual) token_ = Ref::steal(PyContextVar_Set(errstate_variable(), usual));
+    if (token_) return;
+    PyErr_Clear();
+    state_.emplace(underflow);
+}
+
+RaisingErrors::~RaisingErrors() {
+    if (!token_) return;
+    const SavedError saved;
+    if (PyContextVar_Reset(errstate_variable(), token_.get()) < 0) PyErr_Clear();
 }
 
 }  // namespace pyop

@@ -28,7 +28,7 @@ bool as_python(PyArray_Descr* dtype) {
 }  // namespace
 
 std::shared_ptr<const QuickNumbers> QuickNumbers::make(const PlanObject& plan, const std::vector<QuickArgument>& given,
-                                                       NumberForm form, bool decides) {
+                                                       NumberForm form, bool decides, bool alert) {
     const Program& p = *plan.program;
     if (given.size() != p.feeds.size() || given.size() > kMost || form == NumberForm::Other || !p.writes.empty() ||
         !p.feed_exprs.empty())
@@ -76,6 +76,7 @@ std::shared_ptr<const QuickNumbers> QuickNumbers::make(const PlanObject& plan, c
             made->constants_.emplace_back(static_cast<uint16_t>(first + k), tape.cells[static_cast<size_t>(first + k)]);
     made->form_ = form;
     made->decides_ = decides;
+    made->alert_ = alert;
     made->graph_ = &graph_of(plan.graph);
     made->recyclers_.resize(results.size());
     made->n_arguments_ = made->arguments_.size();
@@ -117,7 +118,7 @@ bool QuickNumbers::again(PyObject* const* args, TapeCell* cells) const {
     const TapeEnd end = interpret(tape_.code.data(), cells, journal, until_look);
     const int flags = all_fp_errors();
     if (flags != 0) clear_all_fp_errors();
-    return came_through(end) && (flags == 0 || errstate_ignores(flags));
+    return came_through(end) && (flags == 0 || (!alert_ && errstate_ignores(flags)));
 }
 
 PyObject* QuickNumbers::array_anew(size_t k, const TapeCell* cells) const {

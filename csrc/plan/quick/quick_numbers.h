@@ -23,9 +23,10 @@ class QuickNumbers : public std::enable_shared_from_this<QuickNumbers> {
   public:
     static constexpr size_t kMost = 16;  // arguments
 
-    // Null: not a plan for this. `decides`: it has guards, of which some runs want to be told.
+    // Null: not a plan for this. `decides`: it has guards, of which some runs want to be told;
+    // `alert`: every flag raises.
     static std::shared_ptr<const QuickNumbers> make(const PlanObject& plan, const std::vector<QuickArgument>& given,
-                                                    NumberForm form, bool decides);
+                                                    NumberForm form, bool decides, bool alert);
 
     size_t n_arguments() const { return n_arguments_; }
     // Whether a call makes what is looked at by the collector, or lets go of arrays, which may run Python.
@@ -63,7 +64,7 @@ class QuickNumbers : public std::enable_shared_from_this<QuickNumbers> {
     Tape tape_;
     std::vector<std::pair<uint16_t, TapeCell>> constants_;
     NumberForm form_ = NumberForm::AsIs;
-    bool tuple_ = false, decides_ = false;
+    bool tuple_ = false, decides_ = false, alert_ = false;
     const Graph* graph_ = nullptr;
     mutable std::vector<ResultRecycler> recyclers_;
 };

@@ -25,7 +25,7 @@ from .._tree import flatten
 from ..functions import families
 
 __all__ = ["NoRule", "Place", "Rule", "add", "leaves", "lookup", "missing", "missing_of_op", "of_leaves", "places"]
-__all__ += ["replaced"]
+__all__ += ["replaced", "same_rule"]
 
 Pullback = Callable[[Any], tuple[Any, ...]]
 R = TypeVar("R", bound="Rule")
@@ -209,6 +209,13 @@ def lookup(func: Any) -> Rule | None:
     if found is None and isinstance(key, tuple) and key[1:] == ("outer",):
         found = _rules[key] = _outer_rule(key[0])
     return found
+
+
+def same_rule(func: Any, like: Any) -> None:
+    """Give a function the gradient rule of another one that computes the same."""
+    rule = lookup(like)
+    if rule is not None:
+        _rules[_key(func)] = rule
 
 
 def set_outer_rule(make: Callable[[Any], Rule]) -> None:

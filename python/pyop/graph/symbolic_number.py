@@ -28,7 +28,8 @@ from .counter import Counter, set_number
 from .forms import is_scalar
 from .sizes import apply
 
-__all__ = ["Number", "Specialise", "call_in_python", "counted", "is_of_arguments", "needed_by_loops", "specialise"]
+__all__ = ["Number", "Specialise", "call_in_python", "counted", "is_of_arguments", "needed_by_loops", "set_power"]
+__all__ += ["specialise"]
 
 _DTYPES = {float: np.dtype(np.float64), int: np.dtype(np.int64), complex: np.dtype(np.complex128)}
 _DTYPES_OF_NODES = {**_DTYPES, bool: np.dtype(np.bool_)}
@@ -129,7 +130,17 @@ class Number:
     __format__ = __trunc__ = __floor__ = __ceil__ = __reduce_ex__ = _needed
     __matmul__ = __rmatmul__ = __invert__ = _needed
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _needed
-    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _needed
+
+    def __and__(self, other: Any) -> Any:
+        return _of_truths(np.logical_and, self, other)
+
+    def __or__(self, other: Any) -> Any:
+        return _of_truths(np.logical_or, self, other)
+
+    def __xor__(self, other: Any) -> Any:
+        return _of_truths(np.logical_xor, self, other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __round__(self, digits: Any = None) -> Any:
         # Without digits it is an int, of any size.
@@ -288,11 +299,29 @@ def _between_numbers(op: Callable[..., Any], a: Any, b: Any) -> Any:
     kinds = {x._kind if is_number(x) else type(x) for x in (a, b)}
     kind: type = complex if complex in kinds else float
     # int may grow beyond an int64, and a float to a power may be complex.
+    if bool in kinds and float in kinds:
+        return op(*[_as_float(x) if is_number(x) and x._kind is bool else x for x in (a, b)])
     if bool in kinds or (kinds == {int} and op is not operator.truediv):
         specialise(a, b)
     if op is operator.pow and kind is float and not _is_real_power(a, b):
-        return call_in_python(_real_power, a, b)
+        made = _power(a, b)
+        return call_in_python(_real_power, a, b) if made is None else made
+    if kind is float and kinds == {int, float}:  # Python converts the int first, too
+        a, b = (_as_float(x) if is_number(x) and x._kind is int else x for x in (a, b))
     return call_on_numbers(op, kind, a, b)
+
+
+_power: Callable[[Any, Any], Any] = lambda a, b: None  # noqa: E731
+
+
+def set_power(power: Callable[[Any, Any], Any]) -> None:
+    """Tell how floats are raised to a power that may be complex, from above."""
+    global _power
+    _power = power
+
+
+def _as_float(x: Number) -> Number:
+    return Number(float, x._value.astype(_DTYPES[float]), x._places)
 
 
 def _is_real_power(a: Any, b: Any) -> bool:
@@ -407,13 +436,21 @@ def _quotient(a: Any, b: Any) -> Any:
     return divmod(a, b)[0]
 
 
+def _of_truths(ufunc: np.ufunc, a: Number, b: Any) -> Number:
+    """Return ``a & b``, ``a | b`` or ``a ^ b`` of Python's truths."""
+    if a._kind is not bool or (b._kind if is_number(b) else type(b)) is not bool:
+        specialise(a, b)
+    return Number(bool, ufunc(a._value, _as_value(b)), _places_in(a, b))
+
+
 def _compare(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any:
     """An array of truths, or a truth that is not known: whoever decides by it asks for the numbers."""
     if isinstance(b, _OPERANDS):
         return _with_array(op, ufunc, a, b)
-    if not is_number(b) and type(b) not in _DTYPES:
+    if not is_number(b) and type(b) not in _DTYPES_OF_NODES:
         specialise(a, b)
-    if all(map(_is_float_in_comparisons, (a, b))):
+    floats = all(map(_is_float_in_comparisons, (a, b)))
+    if floats or all((x._kind if is_number(x) else type(x)) is bool for x in (a, b)):
         return Number(bool, ufunc(*[_as_value(x) for x in (a, b)]), _places_in(a, b))
     return call_on_numbers(op, bool, a, b)
 

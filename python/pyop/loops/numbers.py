@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from .._core import Value
 from ..declare.dim import Dim
 from ..graph.counter import Counter, is_counter, set_compare, size_of
 from ..graph.symbolic_number import Number, counted
@@ -24,9 +25,10 @@ _ITERATIONS = 1 << 40  # nobody waits for more
 class Sizes:
     """How large ints are at most, by their names: `most`, or by how much more than another one, `more`."""
 
-    __slots__ = ("more", "most")
+    __slots__ = ("more", "most", "values")
 
     def __init__(self) -> None:
+        self.values: set[tuple[int, int]] = set()  # node and output of each int as a Value
         self.most: dict[str, int] = {}
         self.more: dict[str, tuple[str, int]] = {}
 
@@ -126,9 +128,16 @@ def named(graph: Any, value: Any, needed: Any) -> Counter:
 
 
 def as_value(bound: Any) -> Any:
-    """A number of an iteration, or one that is computed of it, as an int64."""
+    """Return a number of an iteration, or one that is computed of it, as an int64."""
     if not is_counter(bound):
         return bound
+    made = _as_value(bound)
+    if type(made) is Value:
+        sizes_of(bound._graph).values.add((made.node.index, made.output_index))
+    return made
+
+
+def _as_value(bound: Any) -> Any:
     graph, size = bound._graph, size_of(bound)
     if sizes_of(graph).largest(bound) >= _INT64:
         graph._overflows = True

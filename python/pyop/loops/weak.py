@@ -218,7 +218,7 @@ class Weak:
             return True
         if isinstance(function, np.ufunc):
             others = [value for value in inputs if key_of(value) not in self.loops]
-            strong = [value for value in others if not _is_number(value)]
+            strong = [value for value in others if not _is_number(graph, value)]
             if strong:
                 return all(value.dtype is not None and value.dtype.char in _BESIDE[dtype.kind] for value in strong)
             if function in _COMPARISONS:
@@ -246,7 +246,7 @@ def _is_divided(node: Any, key: _Key) -> bool:
     return type(a) is Value and key_of(a) == key and type(b) in (int, float) and b != 0
 
 
-def _is_number(value: Value) -> bool:
+def _is_number(graph: Graph, value: Value) -> bool:
     """Return whether a value is, or may be, a Python number of the caller's or of the function's."""
     if value.shape != ():
         return False
@@ -256,6 +256,8 @@ def _is_number(value: Value) -> bool:
         and value.node.inputs[0].shape == ()
     ):
         value = value.node.inputs[0]
+    if value.node.name.startswith("counter") or (graph._sizes is not None and key_of(value) in graph._sizes.values):
+        return True
     if value.node.kind == "py":
         return type(value.node.function) in (OnNumbers, Loop, Branch) or is_stand_in(value.node)
     return bool(value._is_scalar)

@@ -1,36 +1,149 @@
-"""Python's `math` in twins: ``math.exp(t)`` of a number that the trace does not know is a node that calls it."""
+"""Python's `math` in lifted code: ``math.exp(t)`` of a number or scalar that the trace does not know.
+
+CPython calls the C library, and so does the plan: each function is a ufunc of the library's own, tried out against
+`math` before its first use. Where `math` raises, the library raises a floating-point flag; plans with such calls run
+with flags as errors, and on one the function itself runs.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
-from ..graph.symbolic_number import call_in_python, is_number
+import numpy as np
+
+from .._core import NativeCode, NativeKernel, Value
+from ..graph.counter import is_counter
+from ..graph.symbolic_number import Number, is_number, set_power
+from ..gradients.table import same_rule
+from ..native.sources import Kind
 from .twins import graph_under_twins, stand_in
 
-__all__: list[str] = []
+__all__ = ["as_float", "of_library", "places_of"]
 
-# Those that take floats and return one, or raise. exp2 and cbrt are of Python 3.11.
-_OF_FLOATS = """
-    acos acosh asin asinh atan atan2 atanh cbrt copysign cos cosh degrees erf erfc exp exp2 expm1 fabs fmod gamma hypot
-    lgamma log log10 log1p log2 pow radians remainder sin sinh sqrt tan tanh
-"""
-_KINDS = (float, int)
+# Functions of floats for which CPython calls the function of this name in the C library.
+_OF_ONE = "acos acosh asin asinh atan atanh cbrt cos cosh exp exp2 expm1 log log10 log1p log2 sin sinh sqrt tan tanh"
+_OF_TWO = "atan2 copysign fmod pow"
+_IN_NUMPY = {f"a{name}": f"arc{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh", "tan2")} | {"pow": "power"}
+_TRIED = np.concatenate([np.linspace(-4.0, 4.0, 41), np.geomspace(1e-300, 1e300, 40), -np.geomspace(1e-20, 1e20, 20)])
 
 
-def _of_numbers(original: Callable[..., float]) -> Callable[..., Any]:
+def as_float(x: Any) -> Value | float | None:
+    """Return what a function of `math` makes of its argument, as a scalar of float64; None where that is not known."""
+    if is_counter(x):
+        x = x.number()
+    if is_number(x):
+        value = x._value if x._kind in (float, int, bool) else None
+    elif type(x) is Value:
+        known = x.shape == () and x.dtype is not None and x.dtype.kind in "biuf" and x.dtype.char != "g"
+        value = x if known else None
+    else:
+        exact = type(x) is float or (type(x) in (int, bool) and abs(x) < 1 << 53)
+        return float(x) if exact else None
+    if value is None or value.dtype == np.float64:
+        return value
+    made: Value = value.astype(np.float64)
+    return made
+
+
+@cache
+def _function(name: str, count: int) -> Any:
+    """Return a function of the C library as a ufunc; None where it is not there, or computes otherwise than `math`."""
+    others = np.roll(_TRIED, 7)
+    original = getattr(math, name)
+    ufunc = of_library(name, (np.float64,) * (count + 1), original, list(zip(*(_TRIED, others)[:count], strict=True)))
+    if ufunc is not None:
+        same_rule(ufunc, getattr(np, _IN_NUMPY.get(name, name)))
+    return ufunc
+
+
+def of_library(name: str, types: tuple[Any, ...], original: Callable[..., Any], tried: list[tuple[Any, ...]]) -> Any:
+    """Return a function of the C library as a ufunc; None where it is not there, or gives for what is tried other
+    results than `original`.
+    """
+    try:
+        library = ctypes.CDLL(None)
+        address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+        code = NativeCode(
+            function=address,
+            kind=int(Kind.SCALAR),
+            types=tuple(map(np.dtype, types)),
+            n_in=len(types) - 1,
+            cores="",
+            name=f"c_{name}",
+            owner=(library,),
+            gil=False,
+            raises=False,
+            data=0,
+        )
+        kernel = NativeKernel(code=code, source="a function of the C library", parameters=("x", "y")[: len(types) - 1])
+    except (OSError, AttributeError, TypeError, ValueError):
+        return None
+    ufunc = kernel.ufunc
+    with np.errstate(all="ignore"):
+        found = ufunc(*map(np.array, zip(*tried, strict=True))).tolist()
+    for given, result in zip(tried, found, strict=True):
+        try:
+            wanted = original(*given)
+        except (ValueError, OverflowError):
+            continue
+        if wanted != result and wanted == wanted:
+            return None
+    return ufunc
+
+
+def _called(name: str, count: int) -> Callable[..., Any]:
+    original = getattr(math, name)
+
     def call(*args: Any, **kwargs: Any) -> Any:
         graph = graph_under_twins()
         if graph is None:
             return original(*args, **kwargs)
-        numbers = any(map(is_number, args)) and not kwargs
-        if numbers and all((x._kind if is_number(x) else type(x)) in _KINDS for x in args):
-            return call_in_python(original, *args)
-        return graph._twins.of_a_library(original)(*args, **kwargs)
+        made = None if kwargs or len(args) != count else _node(graph, name, args)
+        return graph._twins.of_a_library(original)(*args, **kwargs) if made is None else made
 
     return call
 
 
-for _name in _OF_FLOATS.split():
-    stand_in(getattr(math, _name), _of_numbers(getattr(math, _name)))
+def _node(graph: Any, name: str, args: tuple[Any, ...]) -> Any:
+    """Return a call of the C library's function as a Number; None where it is `math` that has to be called."""
+    if graph._deciding is None or not any(type(x) is Value or is_number(x) or is_counter(x) for x in args):
+        return None
+    values = [as_float(x) for x in args]
+    function = None if any(x is None for x in values) else _function(name, len(args))
+    if function is None:
+        return None
+    graph._overflows = True  # a flag raises
+    return Number(float, function(*values), places_of(graph, args))
+
+
+def places_of(graph: Any, args: tuple[Any, ...]) -> frozenset[Any]:
+    """Return who is asked for a number that is computed of these: arguments, and the loop that is recorded."""
+    places = frozenset().union(*[x._places for x in args if is_number(x)])
+    loop = next((x for x in reversed(graph._rolling) if x.recording is not None), None)
+    return places if loop is None else places | loop.places()
+
+
+def _fabs(x: Any) -> Any:
+    graph = graph_under_twins()
+    value = None if graph is None or graph._deciding is None else as_float(x)
+    if type(value) is not Value:
+        return math.fabs(x) if graph is None else graph._twins.of_a_library(math.fabs)(x)
+    return Number(float, np.absolute(value), places_of(graph, (x,)))
+
+
+def _power(a: Any, b: Any) -> Any:
+    """Return ``a ** b`` of floats, at least one of them a Number; None where that is not known."""
+    graph = graph_under_twins()
+    return None if graph is None else _node(graph, "pow", (a, b))
+
+
+for _name in _OF_ONE.split():
+    stand_in(getattr(math, _name), _called(_name, 1))
+for _name in _OF_TWO.split():
+    stand_in(getattr(math, _name), _called(_name, 2))
+stand_in(math.fabs, _fabs)
+set_power(_power)

@@ -1,0 +1,109 @@
+"""Python's own functions of numbers in lifted code: `float`, `int`, `bool`, `abs`, `round` of what is not known.
+
+``float(x[k])`` is the element as a Python float. In a loop that is recorded ``int(v)`` is a number that the loop
+computes with and looks up by; elsewhere it is decided for each call. A number that is no int64 raises a floating-point
+flag, or an overflow, by which the function itself runs.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .._core import Value
+from ..graph.counter import is_counter, size_of
+from ..graph.symbolic_number import Number, is_number
+from ..tracing.math_functions import as_float, of_library, places_of
+from ..tracing.twins import StandIn, called_instead, graph_under_twins, stand_in
+from .arms import unknown
+from .choices import choose
+from .numbers import named, sizes_of
+
+__all__: list[str] = []
+
+_LARGEST = (1 << 63) - 1
+
+
+def _float(*args: Any) -> Any:
+    graph = graph_under_twins()
+    value = as_float(args[0]) if graph is not None and len(args) == 1 else None
+    if type(value) is not Value:
+        return float(*args)
+    return Number(float, value, places_of(graph, args))
+
+
+def _recorded(x: Any) -> Any:
+    """Return the loop that is recorded, if something of it is asked for a number."""
+    if not (type(x) is Value or is_number(x)):
+        return None
+    graph: Any = graph_under_twins()
+    return None if graph is None else next((y for y in reversed(graph._rolling) if y.recording is not None), None)
+
+
+def _rounded(name: str, rounds: Callable[[Any], Any], original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `original`, a function that makes an int of a number, for scalars of loops."""
+
+    def call(*args: Any) -> Any:
+        x = args[0] if len(args) == 1 else None
+        if is_counter(x):
+            return x
+        loop = _recorded(x)
+        value = None if loop is None else x._value if is_number(x) else x
+        known = value is not None and value.shape == () and value.dtype is not None and value.dtype.char in "dlifhb?"
+        if loop is None or not known or (value.dtype.kind == "b" and name != "int"):
+            return original(*args)
+        return _named(loop, _int64(value, rounds))
+
+    return call
+
+
+@cache
+def _nearest() -> Any:
+    """Return the C library's function that makes an int64 of a whole number, or raises a flag."""
+    tried = [(x,) for x in (0.0, -0.0, 1.0, -7.0, 2.0**52, -(2.0**62))]
+    return of_library("llrint", (np.float64, np.int64), int, tried)
+
+
+def _int64(value: Value, rounds: Callable[[Any], Any]) -> Value:
+    if value.dtype == np.int64:
+        return value
+    if value.dtype is None or value.dtype.kind != "f" or _nearest() is None:
+        return value.astype(np.int64) if value.dtype.kind != "f" else rounds(value).astype(np.int64)  # type: ignore[union-attr, no-any-return]
+    exact = value if value.dtype == np.float64 else value.astype(np.float64)
+    made: Value = _nearest()(rounds(exact))
+    return made
+
+
+def _named(loop: Any, value: Value) -> Any:
+    made = named(loop.graph, value[()], loop.give_up)
+    sizes_of(loop.graph).most[size_of(made).name] = _LARGEST
+    loop.graph._overflows = True  # a number that is no int64 raises a flag
+    return made
+
+
+def _bool(*args: Any) -> Any:
+    found = unknown(args[0]) if len(args) == 1 else None
+    return bool(*args) if found is None else Number(bool, found[1], found[0].places())
+
+
+def _abs(x: Any) -> Any:
+    if not is_counter(x):
+        return abs(x)
+    graph: Any = graph_under_twins()
+    loop = None if graph is None else next((y for y in reversed(graph._rolling) if y.recording is not None), None)
+    return abs(x) if loop is None else choose(loop, x < 0, -x, x)
+
+
+called_instead(float, StandIn(float, _float))
+called_instead(bool, StandIn(bool, _bool))
+called_instead(int, StandIn(int, _rounded("int", np.trunc, int)))
+stand_in(builtins.abs, _abs)
+stand_in(builtins.round, _rounded("round", np.rint, round))
+stand_in(math.floor, _rounded("floor", np.floor, math.floor))
+stand_in(math.ceil, _rounded("ceil", np.ceil, math.ceil))
+stand_in(math.trunc, _rounded("trunc", np.trunc, math.trunc))
