@@ -176,7 +176,9 @@ bool read_operand(const Rewrite& r, const PyNode& node, size_t position, int typ
     int overflow;
     operand.whole = PyLong_AsLongLongAndOverflow(argument.constant, &overflow);
     operand.real = static_cast<double>(operand.whole);
-    return !overflow && operand.whole >= -128 && operand.whole <= 127 &&
+    if (overflow) return false;
+    if (type_num == NPY_INT64) return true;
+    return operand.whole >= -128 && operand.whole <= 127 &&
            (operand.whole >= 0 || !PyTypeNum_ISUNSIGNED(type_num));  // every type has these
 }
 

@@ -155,19 +155,24 @@ def _compared(op: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
 _compare: Callable[..., Any]
 
 
-def set_compare(compare: Callable[..., Any], remainder: Callable[..., Any]) -> None:
+def set_compare(compare: Callable[..., Any], divided: Callable[..., Any]) -> None:
     """Tell how the number of an iteration is compared and divided in the graph, from above."""
-    global _compare, _remainder
-    _compare, _remainder = compare, remainder
+    global _compare, _divided
+    _compare, _divided = compare, divided
 
 
-_remainder: Callable[..., Any]
+_divided: Callable[..., Any]
 
 
 def _mod(self: Counter, other: Any) -> Any:
     """What is left of a division by a known number is a number that is counted, too."""
-    made = _remainder(self, other) if type(other) is int and other > 0 else None
+    made = _divided(self, other, True) if type(other) is int and other > 0 else None
     return self.number() % other if made is None else made
+
+
+def _quotient(self: Counter, other: Any) -> Any:
+    made = _divided(self, other, False) if type(other) is int and other > 1 else None
+    return _floordiv(self, other) if made is None else made
 
 
 for _name in ("add", "sub", "mul", "floordiv", "truediv", "mod", "pow"):
@@ -175,6 +180,8 @@ for _name in ("add", "sub", "mul", "floordiv", "truediv", "mod", "pow"):
     setattr(Counter, f"__{_name}__", _forward)
     setattr(Counter, f"__r{_name}__", _backward)
 
+_floordiv = vars(Counter)["__floordiv__"]
 setattr(Counter, "__mod__", _mod)  # noqa: B010
+setattr(Counter, "__floordiv__", _quotient)  # noqa: B010
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(Counter, f"__{_name}__", _compared(getattr(operator, _name)))

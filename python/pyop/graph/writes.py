@@ -113,7 +113,15 @@ def _set_element(self: Any, key: Any, value: Any) -> bool:
     return True
 
 
+_TO_CONVERT = frozenset((("l", "d"), ("i", "d"), ("f", "d"), ("?", "d"), ("B", "d"), ("?", "l"), ("i", "l"), ("B", "l")))
+
+
 def _set(self: Any, value: Any, key: Any) -> None:
+    if self.graph._rolling:  # in a loop of single numbers a conversion is one operation, and a store of another dtype none
+        value = value.number()._value if is_counter(value) and self.dtype in (np.float64, np.int64) else value
+        if type(value) is Value and value.shape == () and value.dtype is not None and self.dtype is not None:
+            if (value.dtype.char, self.dtype.char) in _TO_CONVERT:
+                value = value.astype(self.dtype)
     if _set_element(self, key, value):
         return
     if self._is_scalar:

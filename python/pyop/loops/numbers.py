@@ -163,18 +163,19 @@ def _compare(op: Any, a: Any, b: Any) -> Any:
     return None if loop is None else Number(bool, op(as_value(a), as_value(b)), loop.places())
 
 
-def _remainder(a: Counter, by: int) -> Any:
+def _divided(a: Counter, by: int, remainder: bool) -> Any:
+    """Return ``a % by`` or ``a // by`` in a loop that is recorded, as a number that is counted, too; None elsewhere."""
     graph = a._graph
     recording = next((loop.recording for loop in reversed(graph._rolling) if loop.recording is not None), None)
     if recording is None:
         return None
-    value = as_value(a) % by
-    # One name on all ways through the iteration, on each of which there is another node.
-    name = recording.names.setdefault((size_of(a), by), f"r{recording.first}k{len(recording.names)}")
+    value = as_value(a) % by if remainder else as_value(a) // by
+    # One name in both arms of a condition, in each of which there is another node.
+    name = recording.names.setdefault((size_of(a), by, remainder), f"r{recording.first}k{len(recording.names)}")
     graph._counters[name] = value.node.index
-    sizes_of(graph).most[name] = by
+    sizes_of(graph).most[name] = by if remainder else sizes_of(graph).largest(a)
     size: Any = Dim(name)
     return Counter(size, graph, a._needed)
 
 
-set_compare(_compare, _remainder)
+set_compare(_compare, _divided)
