@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .registry import programs
-from .suite import COLUMNS, dear, line, measured, silent
+from .suite import COLUMNS, dear, line, measured, reasons, silent
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     counts = Counter(one["verdict"] for one in found.values())
     words = ", ".join(f"{count} {word}" for word, count in counts.most_common())
     print(f"\n{len(found)} programs: {words}; {wrong} with wrong bits")
-    print(f"first calls that are dear: {sum(map(dear, found.values()))}")
+    print(f"first calls that are dear: {sum(map(dear, found.values()))}; warnings: {reasons(found) or 'none'}")
     if args.json:
         args.json.write_text(json.dumps(found, indent=2) + "\n")
     return 1 if wrong else 0

@@ -16,6 +16,8 @@ from .registry import programs
 FASTER, BETTER, EQUAL = 2.0, 1.05, 0.95
 FIRST_CALLS, FIRST_MS = 30.0, 200.0
 LIMIT = 120.0
+# What a RetraceWarning says, by the words that tell it from the others.
+REASONS = ("decides by the contents", "cannot be compiled", "needs argument", "things in one call", "was traced")
 VERDICTS = ("faster", "better", "equal", "slower", "broken")
 
 
@@ -38,15 +40,16 @@ def measured(
             one = child.call("science.measure:measure", {"name": name, "rounds": rounds}, limit=LIMIT)
         except Exception as error:  # it takes too long, or the process dies
             one = {"family": programs()[name].family, "wrong": f"{type(error).__name__}: {str(error)[-300:]}"}
-        found[name] = one | {"verdict": verdict(one.get("fresh"))}
+        found[name] = one | {"verdict": verdict(one)}
         told(name, found[name])
     return found
 
 
-def verdict(ratio: float | None) -> str:
-    """The word for so many times as fast."""
-    if ratio is None:
+def verdict(one: dict[str, Any]) -> str:
+    """The word for how fast it is on fresh data: in the median, and in all calls together."""
+    if not one.get("fresh"):
         return "broken"
+    ratio = min(one["fresh"], one["whole"])
     if ratio >= FASTER:
         return "faster"
     return "better" if ratio >= BETTER else "equal" if ratio >= EQUAL else "slower"
@@ -62,10 +65,17 @@ def dear(one: dict[str, Any]) -> bool:
     return "first" in one and (one["first"] > FIRST_CALLS * one["plain"] or one["first"] > FIRST_MS * 1e6)
 
 
+def reasons(found: dict[str, dict[str, Any]]) -> str:
+    """How many programs are warned of for which reason, the first that comes."""
+    first = [one["warnings"][0] for one in found.values() if one.get("warnings")]
+    counts = Counter(next((each for each in REASONS if each in text), "something else") for text in first)
+    return ", ".join(f"{count} {reason}" for reason, count in counts.most_common())
+
+
 def line(name: str, one: dict[str, Any]) -> list[str]:
     """The cells of a program: see `COLUMNS`."""
     if "first" not in one:
-        return [name, one["family"], "-", "-", "-", "-", "-", "-", one["verdict"], one["wrong"], "", ""]
+        return [name, one["family"], *["-"] * 7, one["verdict"], one["wrong"], "", ""]
     return [
         name,
         one["family"],
@@ -75,6 +85,7 @@ def line(name: str, one: dict[str, Any]) -> list[str]:
         f"{one['settling'] / 1e6:,.1f}",
         _times(one["same"]),
         _times(one["fresh"]),
+        _times(one["whole"]),
         one["verdict"],
         one["wrong"],
         one["types"],
@@ -91,6 +102,7 @@ COLUMNS = (
     "8 calls ms",
     "same data",
     "fresh data",
+    "in all",
     "verdict",
     "wrong bits",
     "other types",
@@ -122,9 +134,10 @@ def _totals(found: dict[str, dict[str, Any]]) -> list[Row]:
                 sum(map(dear, found.values())),
                 0,
             ),
-            ("with a RetraceWarning", "reported", sum(bool(one.get("warnings")) for one in found.values()), math.inf),
         )
     ]
+    warned = sum(bool(one.get("warnings")) for one in found.values())
+    rows.append(Row("B41", f"{what}, with a RetraceWarning", "reported", warned, math.inf, "programs", reasons(found)))
     return rows
 
 
@@ -133,7 +146,8 @@ def _row(name: str, one: dict[str, Any]) -> Row:
     cells = dict(zip(COLUMNS, line(name, one), strict=True))
     details = [cells["verdict"]]
     if "first" in one:
-        details.append(f"same data {cells['same data']}, plain {cells['plain µs']} µs")
+        details.append(f"same data {cells['same data']}, all calls on fresh data {cells['in all']}")
+        details.append(f"plain {cells['plain µs']} µs")
         details.append(f"first call {cells['first ms']} ms, {cells['plain calls']} plain calls")
         details.append(f"8 calls beyond plain ones {cells['8 calls ms']} ms")
     details += [f"{key}: {cells[key]}" for key in ("wrong bits", "other types", "warning") if cells[key]]
