@@ -127,7 +127,14 @@ def _totals(found: dict[str, dict[str, Any]]) -> list[Row]:
             ("wrong bits", "none", sum(map(silent, found.values())), 0),
             ("refused with an error, or never done", "none", counts["broken"], 0),
             (f"slower than {EQUAL:g} of plain", "none", counts["slower"], 0),
+            (f"slower than {EQUAL:g} of plain on the same data", "none", sum(one["same"] < EQUAL for one in timed), 0),
             (f"not {FASTER:g}× as fast", "reported", len(found) - counts["faster"], math.inf),
+            (
+                f"not {FASTER:g}× as fast on the same data",
+                "reported",
+                len(found) - sum(one["same"] >= FASTER for one in timed),
+                math.inf,
+            ),
             (
                 f"first call above {FIRST_CALLS:g} plain calls or {FIRST_MS:g} ms",
                 "none",
