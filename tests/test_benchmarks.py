@@ -7,7 +7,10 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import pyop
 
 pytest.importorskip("rich", reason="the bench extra is not installed")
 
@@ -17,6 +20,8 @@ from benchmarks.candidates import ARITHMETIC, TRANSCENDENTAL
 from benchmarks.harness import Harness, Row, Statement
 from benchmarks.peers import rows
 from benchmarks.report import document
+from benchmarks.science.measure import compare
+from benchmarks.science.registry import FAMILIES, Program, programs
 from benchmarks.table import surroundings
 
 ROOT = Path(__file__).parent.parent
@@ -184,3 +189,25 @@ def test_the_table_of_frameworks_reads_rows_of_a_suite():
     assert (cost["framework"], cost["what"], cost["size"]) == ("pytensor", "forward and backward", 100_000)
     assert cost["ours"] >= 0
     assert cost["ratio"] > 0
+
+
+def test_there_are_many_programs_of_scientists():
+    known = programs()
+    assert len(known) >= 60
+    assert {one.family for one in known.values()} == set(FAMILIES)
+
+
+@pytest.mark.filterwarnings("ignore::pyop.RetraceWarning")
+@pytest.mark.parametrize("name", ["pid_with_anti_windup", "kalman_with_gate", "green_ampt", "cholesky", "crc32"])
+def test_a_program_of_a_scientist_has_the_same_bits(name):
+    one = programs()[name]
+    assert compare(one, pyop.compile(one.function)) == ("", "")
+
+
+def test_what_differs_in_a_program_is_told():
+    one = Program("f", "", lambda x: x + 1, lambda generator, size: (generator.normal(size=size),), 3)
+    assert compare(one, one.function) == ("", "")
+    assert "first data: outcome[0]:" in compare(one, lambda x: x + 2)[0]
+    assert compare(one, lambda x: x + "")[0].startswith("first data: returns in NumPy, raises UFuncTypeError")
+    zero = Program("g", "", lambda x: 0.0, lambda generator, size: (1.0,), 3)
+    assert compare(zero, lambda x: np.float64(0.0)) == ("", "first data: outcome[0]: float in NumPy, float64 here")
