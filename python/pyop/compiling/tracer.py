@@ -184,14 +184,12 @@ class Tracer:
             try:
                 return self._trace(arguments, n, names, specialised, named)
             except Specialise as needed:
-                if self.calls is not None and not needed.places:
-                    raise RunItself("needs a number that another library computes") from None
                 loops = needed_by_loops(needed)
                 if not loops <= before:
                     self.unrolled |= loops
                     continue
                 if not needed.places - specialised:
-                    raise
+                    raise RunItself("needs a number that is computed while it runs") from None
                 if not self.by_twins and not turned:
                     self.by_twins = turned = True  # whose calls of `math` and `max` do without
                     continue

@@ -117,14 +117,14 @@ class Number:
         specialise(self)
 
     @property
-    def _is_of_loops(self) -> bool:
-        """Return True where it is computed of what a loop carries or counts."""
-        return any(type(place) is not int for place in self._places)
+    def _is_of_arguments(self) -> bool:
+        """Return True where it is computed of arguments alone, by whose values there may be plans."""
+        return bool(self._places) and all(type(place) is int for place in self._places)
 
     def __bool__(self) -> bool:
-        if self._kind is bool and self._is_of_loops:
-            return bool(self._value)  # a loop carries it, and may go both ways
-        return specialise(self)
+        if self._is_of_arguments:
+            return specialise(self)
+        return bool(self._value if self._kind is bool else self._value != 0)  # decided, or recorded both ways
 
     __int__ = __float__ = __complex__ = __index__ = __hash__ = __str__ = __repr__ = _needed
     __format__ = __trunc__ = __floor__ = __ceil__ = __reduce_ex__ = _needed
@@ -298,6 +298,8 @@ def _between_numbers(op: Callable[..., Any], a: Any, b: Any) -> Any:
     """Two Python numbers, at least one of them a Number: Python computes, with its own errors."""
     kinds = {x._kind if is_number(x) else type(x) for x in (a, b)}
     kind: type = complex if complex in kinds else float
+    if kinds == {int} and op in _OF_INTS and (loop := _recorded(a if is_number(a) else b)) is not None:
+        return loop.counted(op(*[x._value[()] if is_number(x) else np.int64(x) for x in (a, b)]))
     # int may grow beyond an int64, and a float to a power may be complex.
     if bool in kinds and float in kinds:
         return op(*[_as_float(x) if is_number(x) and x._kind is bool else x for x in (a, b)])
@@ -309,6 +311,15 @@ def _between_numbers(op: Callable[..., Any], a: Any, b: Any) -> Any:
     if kind is float and kinds == {int, float}:  # Python converts the int first, too
         a, b = (_as_float(x) if is_number(x) and x._kind is int else x for x in (a, b))
     return call_on_numbers(op, kind, a, b)
+
+
+_OF_INTS = frozenset((operator.add, operator.sub, operator.mul))
+
+
+def _recorded(x: Number) -> Any:
+    """Return the loop that is recorded, which cannot be done for each value of a number."""
+    graph: Any = x._value.graph
+    return next((loop for loop in reversed(graph._rolling) if loop.recording is not None), None)
 
 
 _power: Callable[[Any, Any], Any] = lambda a, b: None  # noqa: E731

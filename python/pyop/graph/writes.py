@@ -113,15 +113,15 @@ def _set_element(self: Any, key: Any, value: Any) -> bool:
     return True
 
 
-_TO_CONVERT = frozenset((("l", "d"), ("i", "d"), ("f", "d"), ("?", "d"), ("B", "d"), ("?", "l"), ("i", "l"), ("B", "l")))
+_TO_CONVERT = frozenset((*(("d", char) for char in "lif?B"), *(("l", char) for char in "i?B")))  # to which: of what
 
 
 def _set(self: Any, value: Any, key: Any) -> None:
-    if self.graph._rolling:  # in a loop of single numbers a conversion is one operation, and a store of another dtype none
-        value = value.number()._value if is_counter(value) and self.dtype in (np.float64, np.int64) else value
-        if type(value) is Value and value.shape == () and value.dtype is not None and self.dtype is not None:
-            if (value.dtype.char, self.dtype.char) in _TO_CONVERT:
-                value = value.astype(self.dtype)
+    if self.graph._rolling and self.dtype is not None:  # a tape has conversions, and stores of the array's own dtype
+        value = value.number()._value if is_counter(value) and self.dtype.char in "dl" else value
+        known = type(value) is Value and value.shape == () and value.dtype is not None
+        if known and (self.dtype.char, value.dtype.char) in _TO_CONVERT:
+            value = value.astype(self.dtype)
     if _set_element(self, key, value):
         return
     if self._is_scalar:
@@ -252,7 +252,7 @@ def checked_value(dtype: np.dtype[Any], value: Any) -> tuple[Any, bool]:
             value._needed()
         return value.number()._value, True
     if is_number(value):
-        if value._kind is bool and value._is_of_loops and dtype.kind in "biufc":
+        if value._kind is bool and not value._is_of_arguments and dtype.kind in "biufc":
             return value._value, True
         if value._kind not in (float, complex) or dtype.kind not in ("c" if value._kind is complex else "fc"):
             specialise(value)
@@ -279,6 +279,8 @@ def checked_value(dtype: np.dtype[Any], value: Any) -> tuple[Any, bool]:
         plain = [type(x) in _NUMBERS or issubclass(type(x), np.number) for x in leaves]
         if all(plain):
             return _as_tuples(value), False
+        if len(leaves) == len(value) and any(is_number(x) or is_counter(x) for x in leaves):
+            leaves = [x.number()._value[()] if is_counter(x) else x._value[()] if is_number(x) else x for x in leaves]
         if len(leaves) == len(value) and all(p or _is_plain_scalar(x) for p, x in zip(plain, leaves, strict=True)):
             return np.stack([np.asarray(x) if p else x for p, x in zip(plain, leaves, strict=True)]), False
         if any(type(x) is Value or is_number(x) for x in leaves):

@@ -20,7 +20,7 @@ from ..graph.symbolic_number import Number, is_number
 from ..tracing.lifting import ARMS, NOT, TRUTH
 from ..tracing.twins import BUILTINS, graph_under_twins
 from .carried import Otherwise
-from .choices import Choice, choice_of
+from .choices import Choice, choice_of, itself
 from .frames import locals_of, put
 from .junction import join
 from .numbers import as_value
@@ -127,7 +127,7 @@ class Arms:
             names[name] = self._choose(name, a, b, chosen, choices)
         pairs = [(x.yes, x.no) for x in choices]
         weak = loop.weak()
-        flags = weak.flags_of_choices(pairs) if weak.follows else {}
+        flags = weak.flags_of_choices(pairs, [x.made is itself for x in choices]) if weak.follows else {}
         pairs += [(x[2], x[3]) for x in self.written]
         chosen_flags = [(a, b) for a, b, _ in flags.values()]
         of_yes, of_no = range(self.first, self.middle), range(self.middle, len(graph))
@@ -229,7 +229,9 @@ def _like(graph: Any, x: Any, arms: Arms) -> Any:
 def _live(code: CodeType, header: int) -> frozenset[str]:
     """Return the variables that may be read behind the arms whose loop has its FOR_ITER at `header`."""
     end = next(op.argval for op in instructions(code) if op.offset == header)
-    return frozenset(name for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars) if is_live(code, end, name))
+    return frozenset(
+        name for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars) if is_live(code, end, name)
+    )
 
 
 def unknown(test: Any) -> tuple[Any, Value] | None:

@@ -15,12 +15,11 @@ from .._core import Value
 from ..graph.counter import is_counter, size_of
 from ..graph.symbolic_number import Number, is_number
 from .carried import Otherwise, fits_scalar, is_int, is_known, same_constant
-from .numbers import as_value, named, sizes_of
+from .numbers import LARGEST, as_value, named, sizes_of
 from .weak import key_of
 
-__all__ = ["Choice", "choice_of", "choose"]
+__all__ = ["Choice", "choice_of", "choose", "itself"]
 
-_MISSING: Any = object()
 _DTYPES = {int: "l", float: "d", complex: "D", bool: "?"}
 
 
@@ -43,10 +42,10 @@ def choice_of(loop: Any, a: Any, b: Any, truth: bool = False) -> Choice | None:
     if type(a) is Value and type(b) is Value:
         if a.spec != b.spec or a._is_scalar is not b._is_scalar or not (is_known(a) and is_known(b)):
             raise Otherwise
-        return Choice(a, b, _itself)
+        return Choice(a, b, itself)
     if type(a) is Value or type(b) is Value:
         like = a if type(a) is Value else b
-        return Choice(*(_as_scalar(loop, x, like) for x in (a, b)), _itself)
+        return Choice(*(_as_scalar(loop, x, like) for x in (a, b)), itself)
     kinds = {_kind(x) for x in (a, b)}
     if kinds == {int}:
         return Choice(_int64(graph, a), _int64(graph, b), lambda value: _named(loop, value, a, b))
@@ -54,14 +53,17 @@ def choice_of(loop: Any, a: Any, b: Any, truth: bool = False) -> Choice | None:
         return Choice(*(_number(graph, x, kind) for x in (a, b)), lambda value: Number(kind, value, loop.places()))
     if kinds <= {int, float}:  # beside numbers of float64 they are the same
         like = graph.constant(0.0)[()]
-        return Choice(*(_as_scalar(loop, x, like) for x in (a, b)), _itself)
+        return Choice(*(_as_scalar(loop, x, like) for x in (a, b)), itself)
     raise Otherwise
 
 
 def choose(loop: Any, truth: Any, a: Any, b: Any) -> Any:
-    """Return the one of two numbers or scalars that a truth says, without a branch."""
+    """Return the one of two numbers or scalars that a truth says, without a branch; outside of a loop, of two floats."""
     if not (type(truth) is Value or is_number(truth)):
         return a if truth else b
+    if loop is None:
+        graph, places = truth._value.graph, frozenset[Any]().union(*[x._places for x in (truth, a, b) if is_number(x)])
+        return Number(float, np.where(truth._value, *[_number(graph, x, float) for x in (a, b)])[()], places)
     choice = choice_of(loop, a, b)
     if choice is None:
         return a
@@ -70,10 +72,15 @@ def choose(loop: Any, truth: Any, a: Any, b: Any) -> Any:
     condition = truth if type(truth) is Value else truth._value
     value = np.where(condition, choice.yes, choice.no)[()]
     weak = loop.weak()
-    for flag_a, flag_b, kind in weak.flags_of_choices([(choice.yes, choice.no)]).values() if weak.follows else ():
+    for flag_a, flag_b, kind in _flags(weak, choice):
         flag = _either(condition, flag_a, flag_b)
         weak.flags[key_of(value)] = flag if type(flag) is bool else Number(bool, flag, loop.places()), kind
     return choice.made(value)
+
+
+def _flags(weak: Any, choice: Choice) -> Any:
+    follows = weak.follows and choice.made is itself
+    return weak.flags_of_choices([(choice.yes, choice.no)], [True]).values() if follows else ()
 
 
 def _either(truth: Value, a: Any, b: Any) -> Any:
@@ -85,7 +92,8 @@ def _either(truth: Value, a: Any, b: Any) -> Any:
     return no if yes is False else yes if no is False else np.logical_or(yes, no)
 
 
-def _itself(value: Value) -> Value:
+def itself(value: Value) -> Value:
+    """Return what is chosen, which stands for itself."""
     return value
 
 
@@ -129,7 +137,7 @@ def _as_scalar(loop: Any, x: Any, like: Value) -> Value:
 
 
 def _int64(graph: Any, x: Any) -> Value:
-    made = as_value(x)
+    made = x._value if is_number(x) else as_value(x)
     if type(made) is not Value:
         if not is_int(x) or abs(x) >= 1 << 31:
             raise Otherwise
@@ -141,5 +149,8 @@ def _int64(graph: Any, x: Any) -> Value:
 def _named(loop: Any, value: Value, a: Any, b: Any) -> Any:
     """Return an int that is one of two, with what is known of how large it is."""
     made = named(loop.graph, value, loop.give_up)
-    sizes_of(loop.graph).chosen(size_of(made).name, a, b)
+    if is_number(a) or is_number(b):
+        sizes_of(loop.graph).most[size_of(made).name] = LARGEST
+    else:
+        sizes_of(loop.graph).chosen(size_of(made).name, a, b)
     return made

@@ -16,17 +16,14 @@ from typing import Any
 import numpy as np
 
 from .._core import Value
-from ..graph.counter import is_counter, size_of
+from ..graph.counter import is_counter
 from ..graph.symbolic_number import Number, is_number
 from ..tracing.math_functions import as_float, of_library, places_of
 from ..tracing.twins import StandIn, called_instead, graph_under_twins, stand_in
 from .arms import unknown
 from .choices import choose
-from .numbers import named, sizes_of
 
 __all__: list[str] = []
-
-_LARGEST = (1 << 63) - 1
 
 
 def _float(*args: Any) -> Any:
@@ -54,10 +51,10 @@ def _rounded(name: str, rounds: Callable[[Any], Any], original: Callable[..., An
             return x
         loop = _recorded(x)
         value = None if loop is None else x._value if is_number(x) else x
-        known = value is not None and value.shape == () and value.dtype is not None and value.dtype.char in "dlifhb?"
+        known = value is not None and value.shape == () and value.dtype is not None and value.dtype.char in "dlifhbBHI?"
         if loop is None or not known or (value.dtype.kind == "b" and name != "int"):
             return original(*args)
-        return _named(loop, _int64(value, rounds))
+        return loop.counted(_int64(value, rounds))
 
     return call
 
@@ -76,13 +73,6 @@ def _int64(value: Value, rounds: Callable[[Any], Any]) -> Value:
         return value.astype(np.int64) if value.dtype.kind != "f" else rounds(value).astype(np.int64)  # type: ignore[union-attr, no-any-return]
     exact = value if value.dtype == np.float64 else value.astype(np.float64)
     made: Value = _nearest()(rounds(exact))
-    return made
-
-
-def _named(loop: Any, value: Value) -> Any:
-    made = named(loop.graph, value[()], loop.give_up)
-    sizes_of(loop.graph).most[size_of(made).name] = _LARGEST
-    loop.graph._overflows = True  # a number that is no int64 raises a flag
     return made
 
 

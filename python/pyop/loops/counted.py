@@ -11,7 +11,7 @@ import numpy as np
 from .._core import Value
 from ..graph.counter import Counter, is_counter
 from ..graph.graph import Graph
-from ..graph.symbolic_number import call_in_python, is_number
+from ..graph.symbolic_number import is_number
 from ..tracing.twins import graph_under_twins, stand_in
 from .carried import Otherwise
 from .choices import choose
@@ -134,12 +134,11 @@ def _extreme(original: Any, op: Any, first: Any, rest: tuple[Any, ...], options:
     """``min(a, b)`` of numbers that are not known, without going two ways: they are chosen from."""
     graph = graph_under_twins()
     items = (first, *rest)
-    if graph is not None and rest and not options and any(map(is_number, items)) and all(map(_is_float, items)):
-        return call_in_python(original, *items)
     if graph is None or options or len(items) < 2:
         return original(*items, **options)
     loop = next((x for x in reversed(graph._rolling) if x.recording is not None), None)
-    if loop is None or not any(type(x) is Value or is_number(x) or is_counter(x) for x in items):
+    known = not any(type(x) is Value or is_number(x) or is_counter(x) for x in items)
+    if known or (loop is None and not all(map(_is_float, items))):
         return original(*items)
     chosen = first
     try:

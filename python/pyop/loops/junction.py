@@ -128,7 +128,9 @@ class _Junction:
         chosen: dict[tuple[_Key, _Key], tuple[Value, Value]] = {}
         asked = [(x, y) for no, yes in behind for x, y in zip(graph[yes].inputs, graph[no].inputs, strict=True)]
         results = [(x, y) if type(x) is type(y) else (self._value(x), self._value(y)) for x, y in self.pairs_of_results]
-        truths = {x: self.truth if x else np.logical_not(self.truth) for x, y in results if type(x) is bool and x is not y}
+        truths = {
+            x: self.truth if x else np.logical_not(self.truth) for x, y in results if type(x) is bool and x is not y
+        }
         for x, y in (*asked, *results):
             if type(x) is not bool and key_of(x) != self._on_first(y) and not self._is_pair(x, y):
                 chosen.setdefault((key_of(x), key_of(y)), (x, y))

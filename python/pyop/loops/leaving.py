@@ -83,6 +83,9 @@ class Mark:
         key = frame.f_code, frame.f_lasti
         site = None if key in graph._unrolled else site_of(*key)
         found = (Bounds(0, _ENDLESS.stop, 1), None, None) if self.endless else counted(self._iterable)
+        few = self._iterable
+        if type(few) is range and len(few) > 1 and any(loop.recording is not None for loop in graph._rolling):
+            found = Bounds(few.start, few.stop, few.step), None, None  # which exit is taken is not known
         if site is None or found is None:
             return None
         return Rolled(found[0], graph, frame, site, key, found[1], found[2], self)

@@ -15,10 +15,12 @@ from ..declare.dim import Dim
 from ..graph.counter import Counter, is_counter, set_compare, size_of
 from ..graph.symbolic_number import Number, counted
 
-__all__ = ["Sizes", "as_value", "named", "sizes_of"]
+__all__ = ["LARGEST", "Sizes", "as_value", "named", "sizes_of"]
 
 _MOST = 1 << 50  # what is carried is assumed to be below, until that is shown
 _INT64 = 1 << 62
+LARGEST = 1 << 63
+"""What an int is below of which nothing is known."""
 _ITERATIONS = 1 << 40  # nobody waits for more
 
 

@@ -28,12 +28,12 @@ from .carried import Again, Carried, Otherwise, Unit
 from .foreseen import foreseen
 from .frames import Tuples, locals_of, put
 from .junction import join
-from .numbers import as_value, named, sizes_of
+from .numbers import LARGEST, as_value, named, sizes_of
 from .recording import Recording, add_loop
 from .sites import Site
 from .surroundings import Surroundings
 from .unrolled import Key, Peeled, Unroll
-from .weak import Flagged, Flags
+from .weak import BY_NAME, Flagged, Flags
 
 __all__ = ["FEW", "Peeled", "Rolled", "Unroll"]
 
@@ -122,6 +122,7 @@ class Rolled(Carried):
         site = self.code.among(self.around.places, self.tuples.names)
         marked = any(type(mark) is Flagged for mark in self.graph._unrolled)  # a loop around it hands it on
         self.weak().follows = marked
+        self.weak().by_name |= not BY_NAME.isdisjoint(self.around.names)
         self.flags = Flags(sorted(site.inner), now, self.graph._weak, marked)
         self.site = site.among((), self.flags.names)
         self.head = now
@@ -233,6 +234,13 @@ class Rolled(Carried):
         if unit.kind is int:
             return named(self.graph, value, self.give_up)
         return Number(unit.kind, value, self.places())
+
+    def counted(self, value: Value) -> Any:
+        """Return an int64 of the loop as a number that it computes with; one that is no int64 raises."""
+        made = named(self.graph, value[()], self.give_up)
+        sizes_of(self.graph).most[size_of(made).name] = LARGEST
+        self.graph._overflows = True
+        return made
 
     def places(self) -> Any:
         return frozenset((self.give_up,))

@@ -204,7 +204,11 @@ def _map(code: CodeType) -> tuple[tuple[dis.Instruction, ...], dict[int, int], d
                 body += 1
             if any(kind == "STORE" and name.startswith("__pyop_a") for kind, name in _uses(ops[body])):
                 arms[k] = place[_target(op)]
-                while k and ops[k - 1].opname in ("EXTENDED_ARG", "CACHE") and ops[k].opname in ("FOR_ITER", "EXTENDED_ARG"):
+                while (
+                    k
+                    and ops[k - 1].opname in ("EXTENDED_ARG", "CACHE")
+                    and ops[k].opname in ("FOR_ITER", "EXTENDED_ARG")
+                ):
                     k -= 1
                     arms.setdefault(k, place[_target(op)])
     return ops, place, arms

@@ -81,7 +81,7 @@ class Surroundings:
     def __init__(self, site: Site, frame: FrameType, now: dict[str, Any]) -> None:
         self.arrays: list[tuple[np.ndarray[Any, Any], bytes]] = []
         self.places: dict[str, _Place] = {}
-        self._names = set(site.code.co_names)
+        self.names = set(site.code.co_names)
         self._seen: set[int] = set()
         self._owners: list[Any] = []  # of places
         self._objects: list[Any] = []
@@ -213,7 +213,7 @@ class Surroundings:
             return False
         if any(map(_is_special, code.co_names)):
             return False  # it may ask for the class, or for all attributes
-        self._names.update(code.co_names)
+        self.names.update(code.co_names)
         read = [_global(fn.__globals__, op.argval) for op in ops if op.opname == "LOAD_GLOBAL"]
         try:
             read += [cell.cell_contents for cell in fn.__closure__ or ()]
@@ -230,7 +230,7 @@ class Surroundings:
             before = len(self._done)
             for x in list(self._objects):
                 slots = _slots(type(x))
-                for name in list(self._names):
+                for name in list(self.names):
                     if (id(x), name) in self._done or (name not in slots and name not in getattr(x, "__dict__", ())):
                         continue
                     self._done.add((id(x), name))
@@ -241,12 +241,12 @@ class Surroundings:
             for cls in list(self._classes):
                 for base in cls.__mro__[:-1]:
                     for name, item in list(vars(base).items()):
-                        if (id(base), name) in self._done or not (_is_special(name) or name in self._names):
+                        if (id(base), name) in self._done or not (_is_special(name) or name in self.names):
                             continue
                         self._done.add((id(base), name))
                         if not self._add_of_class(base, name, item):
                             return False
-        return not self._objects or not any(map(_is_special, self._names))
+        return not self._objects or not any(map(_is_special, self.names))
 
     def _add_of_class(self, cls: type, name: str, item: Any) -> bool:
         if _is_special(name):

@@ -23,10 +23,14 @@ from ..graph.symbolic_number import Number, OnNumbers
 from .node import Branch, Loop
 from .recording import is_stand_in
 
-__all__ = ["Flagged", "Flags", "Weak"]
+__all__ = ["BY_NAME", "Flagged", "Flags", "Weak"]
 
 _PLAIN = frozenset((np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute))
 _COMPARISONS = frozenset((np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal))
+_OPERATORS = _PLAIN | {np.divide, np.floor_divide, np.remainder, np.power, np.divmod, np.invert, np.bitwise_and}
+_OPERATORS |= {np.bitwise_or, np.bitwise_xor, np.left_shift, np.right_shift, np.matmul}
+BY_NAME = frozenset(("add", "subtract", "multiply", "negative", "positive", "absolute", "divide", "true_divide"))
+"""Operators of Python by the names of NumPy's functions that do the same to arrays."""
 _BESIDE = {"f": "dD", "i": "?lqdD", "c": "dD"}
 _STORED = {"f": "dDgG", "i": "lqdD", "c": "DG"}
 _Key = tuple[int, int]
@@ -52,6 +56,7 @@ class Weak:
         self.chosen: dict[int, list[tuple[_Key, _Key]]] = {}
         self.ones: list[tuple[Value, int, Value, int, Any]] = []
         self.follows = False  # each flag, since some are returned
+        self.by_name = False  # np.add and the like may be called, which return no Python number
         self.flags: dict[_Key, tuple[Any, type]] = {}  # whether it still is a Python number, and of which kind
         self.strong: set[_Key] = set()  # what a flag says of that it is none
 
@@ -93,7 +98,11 @@ class Weak:
         if len(node.inputs) == 1 and node.name.startswith("getitem") and node.inputs[0].shape == ():
             flag, kind = self.flag_of(node.inputs[0])
             return None if flag is False else (flag, kind)
-        if node.function not in _PLAIN and not (node.function is np.divide and _is_divided(node, key_of(node.inputs[0]))):
+        if (
+            self.by_name
+            or node.function not in _PLAIN
+            and not (node.function is np.divide and _is_divided(node, key_of(node.inputs[0])))
+        ):
             return None
         flags: list[Any] = []
         for x in call_of(node).args:
@@ -112,11 +121,13 @@ class Weak:
                 both = Number(bool, np.logical_and(both._value, flag._value), both._places)
         return both, float
 
-    def flags_of_choices(self, pairs: list[tuple[Value, Value]]) -> dict[int, tuple[Any, Any, Any]]:
-        """Return for pairs of scalars which flags are chosen from, and the kind, by the numbers of pairs that have one."""
+    def flags_of_choices(self, pairs: list[tuple[Value, Value]], asked: list[bool]) -> dict[int, tuple[Any, Any, Any]]:
+        """Return for pairs of scalars which flags are chosen from, and the kind, by the numbers of pairs that have one;
+        `asked`: of which pairs.
+        """
         found: dict[int, tuple[Any, Any, Any]] = {}
         for k, pair in enumerate(pairs):
-            if pair[0].shape == ():
+            if asked[k] and pair[0].shape == ():
                 (a, of_a), (b, of_b) = map(self.flag_of, pair)
                 if a is not False or b is not False:
                     kinds = {of_a, of_b} - {None}
@@ -212,6 +223,8 @@ class Weak:
                         also((at, k - 2))
             return True
         if type(function) is Branch:
+            if at in self.chosen:
+                return True  # what its arms compute was written down in this graph, too
             for j, value in enumerate(node.outputs):
                 if value.spec == graph._value(*key).spec:
                     also((at, j))
@@ -221,9 +234,13 @@ class Weak:
             strong = [value for value in others if not _is_number(graph, value)]
             if strong:
                 return all(value.dtype is not None and value.dtype.char in _BESIDE[dtype.kind] for value in strong)
-            if function in _COMPARISONS:
-                return True
+            if function in _COMPARISONS or function not in _OPERATORS:
+                return True  # NumPy's functions make a scalar of a Python number
             if function in _PLAIN or (function is np.divide and _is_divided(node, key)):
+                also((at, 0))
+                return True
+            if function is np.divide or (function is np.power and _is_real_power(node)):
+                graph._overflows = True  # a division by zero, or a power that is too large: Python raises
                 also((at, 0))
                 return True
             return False
@@ -238,6 +255,12 @@ class Weak:
             target = inputs[0].dtype
             return key_of(inputs[0]) != key and target is not None and target.char in _STORED[dtype.kind]
         return False
+
+
+def _is_real_power(node: Any) -> bool:
+    """Return True for a power of which the base is a positive Python number, or the exponent a whole one."""
+    a, b = call_of(node).args
+    return type(b) is int if type(b) in (int, float) else type(a) in (int, float) and a > 0
 
 
 def _is_divided(node: Any, key: _Key) -> bool:

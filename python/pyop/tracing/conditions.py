@@ -115,7 +115,9 @@ class Conditions:
         """Lower ``and`` and ``or``: a variable that each further operand may set."""
         name = self.name("v")
         before, first = lower(expr.values[0])
-        rest = expr.values[1] if len(expr.values) == 2 else ast.copy_location(ast.BoolOp(expr.op, expr.values[1:]), expr)
+        rest = (
+            expr.values[1] if len(expr.values) == 2 else ast.copy_location(ast.BoolOp(expr.op, expr.values[1:]), expr)
+        )
         inner, last = lower(rest)
         arm = [*inner, _set(name, kept(last))]
         yes, no = (arm, []) if isinstance(expr.op, ast.And) else ([], arm)

@@ -208,7 +208,9 @@ class _Function:
         end = ast.Expr(self._ask(exits, "leave", ast.Name(exits.left, ast.Load())))
         target = node.target if counts else ast.Name(self.conditions.name("n"), ast.Store())
         name = str(exits.loop)
-        mark = ast.Assign([ast.Name(name, ast.Store())], ast.Call(ast.Name(LOOP, ast.Load()), [iterated] if counts else [], []))
+        mark = ast.Assign(
+            [ast.Name(name, ast.Store())], ast.Call(ast.Name(LOOP, ast.Load()), [iterated] if counts else [], [])
+        )
         made.append(_place(mark, node.iter if counts else node.test, iterated))
         whole = ast.For(target, ast.Name(name, ast.Load()), [*test, *start, *body, _place(end, node.body[-1])], [])
         made.append(_place(whole, node, target, whole.body))

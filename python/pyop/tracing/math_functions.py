@@ -25,9 +25,13 @@ from .twins import graph_under_twins, stand_in
 __all__ = ["as_float", "of_library", "places_of"]
 
 # Functions of floats for which CPython calls the function of this name in the C library.
-_OF_ONE = "acos acosh asin asinh atan atanh cbrt cos cosh exp exp2 expm1 log log10 log1p log2 sin sinh sqrt tan tanh"
+_OF_ONE = (
+    "acos acosh asin asinh atan atanh cbrt cos cosh exp exp2 erf erfc expm1 log log10 log1p log2 sin sinh sqrt tan tanh"
+)
 _OF_TWO = "atan2 copysign fmod pow"
-_IN_NUMPY = {f"a{name}": f"arc{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh", "tan2")} | {"pow": "power"}
+_IN_NUMPY = {f"a{name}": f"arc{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh", "tan2")} | {
+    "pow": "power"
+}
 _TRIED = np.concatenate([np.linspace(-4.0, 4.0, 41), np.geomspace(1e-300, 1e300, 40), -np.geomspace(1e-20, 1e20, 20)])
 
 
@@ -55,8 +59,8 @@ def _function(name: str, count: int) -> Any:
     others = np.roll(_TRIED, 7)
     original = getattr(math, name)
     ufunc = of_library(name, (np.float64,) * (count + 1), original, list(zip(*(_TRIED, others)[:count], strict=True)))
-    if ufunc is not None:
-        same_rule(ufunc, getattr(np, _IN_NUMPY.get(name, name)))
+    if ufunc is not None and (in_numpy := getattr(np, _IN_NUMPY.get(name, name), None)) is not None:
+        same_rule(ufunc, in_numpy)
     return ufunc
 
 
