@@ -16,7 +16,7 @@ from ..declare.spec import Spec
 from ..functions.joining import spec as joining  # noqa: F401  # what the function's result is put together by; else the first trace pays
 from ..graph.deciding import Decisions, RunItself, has_effects
 from ..graph.graph import Graph, twinned
-from ..graph.symbolic_number import Specialise, is_number, is_of_arguments, needed_by_loops
+from ..graph.symbolic_number import Specialise, Unrolled, is_number, is_of_arguments, needed_by_loops
 from ..refusals import may_run_itself, note_call, refusal_of, runs_itself, was_refused
 from ..tracing import error_checks
 from ..tracing.captured import Watch
@@ -75,7 +75,7 @@ class Tracer:
         self.catches = False  # whether the function may catch what its plan raises
         self.numbers = NumbersNeeded()
         self.holds = _holds_nothing  # during a trace: whether the function can reach an object
-        self.unrolled: set[Any] | None = None  # the loops that cannot be nodes; None before the first trace
+        self.unrolled: Unrolled | None = None  # before the first trace
 
     def miss(
         self, function: Any, args: tuple[Any, ...], n: int, names: Any, out: Any, paths: tuple[Any, ...] | None = None
@@ -177,7 +177,7 @@ class Tracer:
         first: Exception | None = None
         turned = False
         if self.unrolled is None:
-            self.unrolled = set()
+            self.unrolled = Unrolled()
             self.by_twins = any(facts(f.__code__).loops for f in named)  # then it is traced as twins first
         while True:
             before = frozenset(self.unrolled)  # a trace may add to it
@@ -186,7 +186,8 @@ class Tracer:
             except Specialise as needed:
                 loops = needed_by_loops(needed)
                 if not loops <= before:
-                    self.unrolled |= loops
+                    self.unrolled.update(loops)
+                    self.unrolled.why = self.unrolled.why or getattr(needed, "why", "")
                     continue
                 if not needed.places - specialised:
                     raise RunItself("needs a number that is computed while it runs") from None
@@ -395,7 +396,7 @@ class Tracer:
         graph._limit(plainly.MOST_NODES)
         error_checks.watch_error_state(graph)
         if self.by_twins:
-            from ..loops import conversions, leaving, unrolled  # noqa: F401  # the stand-ins: on first use
+            from ..loops import conversions, items, leaving, unrolled  # noqa: F401  # the stand-ins: on first use
             from ..tracing import casts, joined, literals, math_functions, reflection  # noqa: F401
             from ..tracing.twins import Twins
 

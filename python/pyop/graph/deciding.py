@@ -41,6 +41,7 @@ __all__ = [
 MOST_NODES = 50_000
 """Beyond so many nodes, the function itself runs."""
 _KEPT_BYTES = 1 << 26  # of what was computed beside the graph
+_TURNS = 4  # of a condition to each side
 _COMPUTED_AGAIN = 20  # times as many as the graph has nodes
 _numbers = itertools.count(1)
 _OF_GUARDS = Spec(np.dtype(np.bool_), ())
@@ -140,6 +141,7 @@ class Decisions:
         "_answers",
         "_bytes",
         "_computed",
+        "_counts",
         "_given",
         "_known",
         "_looked_at",
@@ -158,6 +160,7 @@ class Decisions:
         self._given: dict[int, Any] = {}
         self._known: dict[int, tuple[Any, ...]] = {}
         self._answers: dict[tuple[int, str], int] = {}
+        self._counts: dict[str, list[int]] = {}
         self._looked_at = 0
         self._opaque: dict[int, tuple[Any, ...]] = {}  # what calls have returned that nothing is known of
         self._computed = self._bytes = 0
@@ -191,13 +194,28 @@ class Decisions:
             if not -(1 << 62) < outcome < 1 << 62 or (asked != "t" and asked[0] != "s" and np.ndim(found)):
                 self.give_up("asks for an integer that is too large, or of an array")
             self._answers[key] = outcome
-            taken = Taken(asked, outcome, len(self.outcomes) - 1, self.outcomes[0], _core.origin_here())
+            line = _core.origin_here()
+            if asked == "t":
+                self._count(line, outcome)
+            taken = Taken(asked, outcome, len(self.outcomes) - 1, self.outcomes[0], line)
             self.outcomes.append(outcome)
             self.graph._add_call(
                 fn=taken, inputs=(value,), name="guard", specs=[_OF_GUARDS], stateful=True, lends=False
             )
         answer = self._answers[key]
         return bool(answer) if asked == "t" else answer
+
+    def _count(self, line: str, outcome: int) -> None:
+        """Give up where a condition goes both ways again and again, in a loop that could not be recorded: on other
+        data it would go another way each time.
+        """
+        counts = self._counts.setdefault(line, [0, 0])
+        counts[outcome] += 1
+        if min(counts) >= _TURNS and self.graph._unrolled:
+            why = self.graph._unrolled.why
+            because = f", since the loop around it cannot be recorded because of {why}" if why else ""
+            self.reason = RunItself(f"decides by the contents of arrays at {line} in each iteration{because}")
+            raise self.reason
 
     @property
     def calls_others(self) -> bool:

@@ -28,7 +28,16 @@ from .counter import Counter, set_number
 from .forms import is_scalar
 from .sizes import apply
 
-__all__ = ["Number", "Specialise", "call_in_python", "counted", "is_of_arguments", "needed_by_loops", "set_power"]
+__all__ = [
+    "Number",
+    "Specialise",
+    "Unrolled",
+    "call_in_python",
+    "counted",
+    "is_of_arguments",
+    "needed_by_loops",
+    "set_power",
+]
 __all__ += ["specialise"]
 
 _DTYPES = {float: np.dtype(np.float64), int: np.dtype(np.int64), complex: np.dtype(np.complex128)}
@@ -41,6 +50,12 @@ class Specialise(BaseException):
     def __init__(self, places: frozenset[int]) -> None:
         super().__init__("a number is needed while the function is traced")
         self.places = places
+
+
+class Unrolled(set[Any]):
+    """The loops that cannot be recorded, and the line that the first of them could not be recorded for."""
+
+    why = ""
 
 
 def needed_by_loops(needed: Specialise) -> set[Any]:

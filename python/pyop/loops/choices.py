@@ -50,7 +50,7 @@ def choice_of(loop: Any, a: Any, b: Any, truth: bool = False) -> Choice | None:
     if kinds == {int}:
         return Choice(_int64(graph, a), _int64(graph, b), lambda value: _named(loop, value, a, b))
     if len(kinds) == 1 and (kind := kinds.pop()) is not None:
-        return Choice(*(_number(graph, x, kind) for x in (a, b)), lambda value: Number(kind, value, loop.places()))
+        return Choice(*(_number(graph, x, kind) for x in (a, b)), lambda value: _made_number(loop, kind, value))
     if kinds <= {int, float}:  # beside numbers of float64 they are the same
         like = graph.constant(0.0)[()]
         return Choice(*(_as_scalar(loop, x, like) for x in (a, b)), itself)
@@ -58,7 +58,7 @@ def choice_of(loop: Any, a: Any, b: Any, truth: bool = False) -> Choice | None:
 
 
 def choose(loop: Any, truth: Any, a: Any, b: Any) -> Any:
-    """Return the one of two numbers or scalars that a truth says, without a branch; outside of a loop, of two floats."""
+    """Return the one of two numbers or scalars that a truth says, without a branch; outside of a loop, of floats."""
     if not (type(truth) is Value or is_number(truth)):
         return a if truth else b
     if loop is None:
@@ -100,6 +100,12 @@ def itself(value: Value) -> Value:
 def _kind(x: Any) -> Any:
     kind: Any = int if is_counter(x) else x._kind if is_number(x) else type(x)
     return kind if kind in _DTYPES else None
+
+
+def _made_number(loop: Any, kind: type, value: Value) -> Number:
+    if loop.weak().follows:
+        loop.weak().flags[key_of(value)] = True, kind
+    return Number(kind, value, loop.places())
 
 
 def _truth(loop: Any, x: Any) -> Value:

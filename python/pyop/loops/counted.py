@@ -6,8 +6,6 @@ import operator
 import sys
 from typing import Any
 
-import numpy as np
-
 from .._core import Value
 from ..graph.counter import Counter, is_counter
 from ..graph.graph import Graph

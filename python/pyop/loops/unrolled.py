@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NamedTuple
 
 from .._core import Value
@@ -16,11 +17,24 @@ Key = tuple[Any, int]  # the code and the place of a loop
 
 
 class Unroll(Specialise):
-    """The trace is made again, with these loops unrolled."""
+    """The trace is made again, with these loops unrolled, because of the line `why`."""
 
     def __init__(self, keys: set[Key]) -> None:
         super().__init__(frozenset())
         self.keys = keys
+        self.why = _line() if any(type(key) is tuple for key in keys) else ""
+
+
+def _line() -> str:
+    """Return the user's line that runs, or that an exception comes from."""
+    traceback = sys.exc_info()[2]
+    found = ""
+    while traceback is not None:
+        name = str(traceback.tb_frame.f_globals.get("__name__", ""))
+        if name.partition(".")[0] not in ("pyop", "numpy"):
+            found = f"{traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    return found or Value._here()
 
 
 def abandoned(graph: Graph) -> None:

@@ -100,8 +100,8 @@ class Weak:
             return None if flag is False else (flag, kind)
         if (
             self.by_name
-            or node.function not in _PLAIN
-            and not (node.function is np.divide and _is_divided(node, key_of(node.inputs[0])))
+            or (node.function not in _PLAIN
+            and not (node.function is np.divide and _is_divided(node, key_of(node.inputs[0]))))
         ):
             return None
         flags: list[Any] = []

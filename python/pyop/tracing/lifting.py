@@ -29,10 +29,13 @@ from typing import Any
 
 from .conditions import ARMS, NOT, TRUTH, Conditions, is_concrete
 
-__all__ = ["ARMS", "LOOP", "NOT", "TRUTH", "lift"]
+__all__ = ["ARMS", "ITEM", "LOOP", "NOT", "TRUTH", "lift"]
 
 LOOP = "__pyop_loop__"
 """The builtin of lifted code that makes the exits of a loop (`pyop.loops.leaving`)."""
+
+ITEM = "__pyop_item__"
+"""The builtin of lifted code that looks something up by an index (`pyop.loops.items`)."""
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LOOPS = (ast.For, ast.While)
@@ -45,9 +48,32 @@ _FIRST = 1  # number of an exit that something is done for behind the loop
 _DEEPEST = 6  # arms in arms that what follows is put into
 
 
-def lift(function: ast.FunctionDef) -> bool:
-    """Lift a function in place, and the functions in it; False if there was nothing to lift."""
+class _Items(ast.NodeTransformer):
+    """Write ``table[k]`` as a call, which looks a list up by a number that is not known."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        index = node.slice
+        known = isinstance(index, (ast.Constant, ast.Slice, ast.Tuple, ast.Starred))
+        known = known or (isinstance(index, ast.UnaryOp) and isinstance(index.operand, ast.Constant))
+        if known or not isinstance(node.ctx, ast.Load):
+            return node
+        return _place(ast.Call(ast.Name(ITEM, ast.Load()), [node.value, index], []), node, node.value, index)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:
+        if node.value is not None:
+            node.value = self.visit(node.value)
+        return node
+
+
+def lift(function: ast.FunctionDef, loops: bool = True) -> bool:
+    """Lift a function in place, and the functions in it; False if there was nothing to lift. `loops`: lists may be
+    looked up by numbers that loops count.
+    """
     conditions = Conditions()
+    if loops:
+        function.body = [_Items().visit(statement) for statement in function.body]
+        conditions.count += 1
     _lift(function, conditions)
     return conditions.count > 0
 

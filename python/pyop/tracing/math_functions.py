@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from .._core import NativeCode, NativeKernel, Value
+from ..gradients.table import same_rule
 from ..graph.counter import is_counter
 from ..graph.symbolic_number import Number, is_number, set_power
-from ..gradients.table import same_rule
 from ..native.sources import Kind
 from .twins import graph_under_twins, stand_in
 

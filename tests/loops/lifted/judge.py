@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from pyop.loops import leaving  # noqa: F401  # the builtins of lifted code
+from pyop.loops import items, leaving  # noqa: F401  # the builtins of lifted code
 from pyop.tracing.twins import Twins
 
 from .programs import program

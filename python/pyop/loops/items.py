@@ -1,0 +1,76 @@
+"""Items of lists and tuples, looked up by a number that a loop computes: those of one kind become an array.
+
+``table[k]`` of a list of floats is an element of the array of these, as a Python float. What the list holds when it is
+asked is what counts, so it may change from iteration to iteration. An index that is out of bounds raises in the plan,
+and the function itself runs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core import Value
+from ..graph.counter import is_counter
+from ..graph.symbolic_number import Number, is_number
+from ..tracing.lifting import ITEM
+from ..tracing.twins import BUILTINS, graph_under_twins
+
+__all__: list[str] = []
+
+_MOST = 4096  # items
+
+
+class _Item:
+    __slots__ = ()
+    _pyop_computes = True
+    _pyop_checks_results = True
+
+    def __call__(self, owner: Any, index: Any) -> Any:
+        if is_counter(index) and type(owner) in (list, tuple) and 0 < len(owner) <= _MOST:
+            graph: Any = graph_under_twins()
+            loop = (
+                None if graph is None else next((x for x in reversed(graph._rolling) if x.recording is not None), None)
+            )
+            made = None if loop is None else _looked_up(loop, owner, index)
+            if made is not None:
+                graph._keep(self)
+                return made
+        return owner[index]
+
+
+def _looked_up(loop: Any, items: Any, index: Any) -> Any:
+    """Return an item by a number that is not known; None where the items are of several kinds."""
+    kinds = {int if is_counter(x) else x._kind if is_number(x) else type(x) for x in items}
+    if len(kinds) != 1:
+        return None
+    kind = kinds.pop()
+    if kind in (float, int, bool):
+        if kind is int and any(type(x) is int and abs(x) >= 1 << 31 for x in items):
+            return None
+        values = [x.number()._value if is_counter(x) else x._value if is_number(x) else x for x in items]
+        known = not any(type(x) is Value for x in values)
+        table = (
+            loop.graph.constant(np.asarray(values))
+            if known
+            else np.stack([np.asarray(x) if type(x) is not Value else x for x in values])
+        )
+        value = table[index]
+        return loop.counted(value) if kind is int else Number(kind, value, loop.places())
+    if kind is Value or issubclass(kind, np.generic):
+        if any(x.dtype != items[0].dtype or x.shape != () for x in items) or not all(_is_scalar(x) for x in items):
+            return None
+        return (
+            np.stack([x if type(x) is Value else np.asarray(x) for x in items])[index]
+            if kind is Value
+            else loop.graph.constant(np.asarray(items))[index]
+        )
+    return None
+
+
+def _is_scalar(x: Any) -> bool:
+    return type(x) is not Value or bool(x._is_scalar)
+
+
+BUILTINS[ITEM] = _Item()
