@@ -63,6 +63,7 @@ class Number:
     """
 
     __slots__ = ("_kind", "_places", "_value")
+    _pyop_number = True  # for pyop.graph.lists
 
     def __init__(self, kind: type, value: Value, places: frozenset[int]) -> None:
         self._kind = kind

@@ -269,15 +269,11 @@ def checked_value(dtype: np.dtype[Any], value: Any) -> tuple[Any, bool]:
         plain = [type(x) in _NUMBERS or issubclass(type(x), np.number) for x in leaves]
         if all(plain):
             return _as_tuples(value), False
-        if len(leaves) == len(value) and all(p or _is_plain_scalar(x) for p, x in zip(plain, leaves, strict=True)):
-            return np.stack([np.asarray(x) if p else x for p, x in zip(plain, leaves, strict=True)]), False
-        if any(type(x) is Value or is_number(x) for x in leaves):
-            raise refuse_write("`x[key] = [...]`", "put the parts together with np.stack: x[key] = np.stack([a, b])")
+        from .lists import array_of, holds_values  # on first use
+
+        if holds_values(value):
+            return array_of(value, dtype), False
     raise refuse_write("`x[key] = y`", f"`y` is a {kind.__name__}: make it an array with np.asarray; {_INSTEAD}")
-
-
-def _is_plain_scalar(x: Any) -> bool:
-    return type(x) is Value and bool(x._is_scalar) and x.dtype is not None and x.dtype.kind in _KINDS
 
 
 def _as_tuples(x: Any) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .._core import Value
+from ..graph.lists import array_of, holds_values
 from ..graph.symbolic_number import is_number
-from .literals import array_of, holds_values
 from .made import made_value
 from .twins import STAND_INS, graph_under_twins
 
@@ -48,7 +48,7 @@ class _Joined:
             if isinstance(item, slice):
                 part = self._original[item].ravel()
             elif isinstance(item, (list, tuple)) and holds_values(item):
-                part = array_of(graph, item)
+                part = array_of(item)
             else:
                 part = item._value if is_number(item) else item
             weak = is_number(item) or isinstance(item, _KNOWN)

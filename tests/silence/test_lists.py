@@ -1,0 +1,245 @@
+"""Lists of symbolic numbers in the place of arrays: what NumPy makes of them, compiled functions make of them too."""
+
+import random
+import warnings
+
+import numpy as np
+import pytest
+
+import pyop
+
+from .compare import differs
+from .in_all_ways import attempt, kind_of
+
+# Of one list of numbers, of any depth.
+BY_NAME = """
+    mean sum prod max min amax std var median ptp argmax argmin sort argsort cumsum cumprod diff sqrt exp sin
+    negative abs square sign floor rint isfinite isnan logical_not linalg.norm array asarray asanyarray
+    ascontiguousarray asfortranarray atleast_1d atleast_2d atleast_3d zeros_like ones_like copy stack
+    concatenate hstack vstack dstack column_stack size shape ndim nonzero count_nonzero any all unique flip
+    nanmean nansum nanmax nan_to_num trapezoid ediff1d gradient ravel transpose squeeze real imag angle conj
+    fft.fft fft.rfft fft.fftshift round around flatnonzero argwhere triu diag diagflat cov nancumsum sinc i0
+    broadcast_arrays meshgrid block deg2rad cbrt modf frexp iscomplexobj add.reduce multiply.accumulate
+    maximum.reduce isreal permute_dims unwrap linalg.det linalg.inv linalg.eigvalsh linalg.cholesky
+    linalg.svd linalg.matrix_rank linalg.pinv trace linalg.slogdet fliplr rot90
+"""
+OF_ONE = {name: eval(f"lambda v, w: np.{name}(v)") for name in BY_NAME.split()}
+OF_ONE |= {
+    "mean axis": lambda v, w: np.mean(v, axis=0),
+    "max initial": lambda v, w: np.max(v, initial=0.25),
+    "sum dtype": lambda v, w: np.sum(v, dtype=np.float32),
+    "sum where": lambda v, w: np.sum(v, where=[True]),
+    "mean keyword": lambda v, w: np.mean(a=v),
+    "clip": lambda v, w: np.clip(v, 0.2, 0.7),
+    "full_like": lambda v, w: np.full_like(v, 3),
+    "array float32": lambda v, w: np.array(v, np.float32),
+    "array int": lambda v, w: np.asarray(v, dtype=int),
+    "array complex": lambda v, w: np.array(v, dtype=complex),
+    "array ndmin": lambda v, w: np.array(v, ndmin=3),
+    "array F": lambda v, w: np.array(v, order="F"),
+    "reshape": lambda v, w: np.reshape(v, [-1, 1]),
+    "tile": lambda v, w: np.tile(v, (2, 1)),
+    "repeat": lambda v, w: np.repeat(v, 2),
+    "roll": lambda v, w: np.roll(v, 1),
+    "take": lambda v, w: np.take(v, [0, -1]),
+    "quantile": lambda v, w: np.quantile(v, [0.25, 0.5]),
+    "pad": lambda v, w: np.pad(v, 1),
+    "sqrt out": lambda v, w: np.sqrt(v, out=np.zeros(np.shape(v))),
+    "sqrt where": lambda v, w: np.exp(v, where=np.greater(v, 0.5), out=np.zeros(np.shape(v))),
+    "r_": lambda v, w: np.r_[v, 1.0],
+    "written": lambda v, w: written(np.array(v)),
+    "written copy": lambda v, w: written(np.sqrt(v)),
+    "mutated": lambda v, w: mutated(v),
+    "split": lambda v, w: np.array_split(v, 2),
+    "einsum": lambda v, w: np.einsum("i...->...", v),
+    "apply": lambda v, w: np.apply_along_axis(np.sum, 0, v),
+    "expand_dims": lambda v, w: np.expand_dims(v, (0, 1)),
+    "moveaxis": lambda v, w: np.moveaxis(v, [0], [-1]),
+    "argpartition": lambda v, w: np.partition(v, 0),
+    "digitize": lambda v, w: np.digitize(v, [0.2, 0.5]),
+    "isin": lambda v, w: np.isin(v, [0.5, 2]),
+    "vander": lambda v, w: np.vander(v, 3),
+    "roots": lambda v, w: np.poly(v),
+}
+# Of two.
+BY_NAME_OF_TWO = """
+    dot inner outer vdot matmul kron cross add subtract multiply divide maximum hypot arctan2 fmod copysign
+    less equal logical_and allclose isclose array_equal array_equiv convolve correlate polyval interp append
+    linalg.solve add.outer heaviside nextafter trapezoid linalg.lstsq float_power union1d intersect1d
+    setdiff1d linalg.outer searchsorted logaddexp broadcast_arrays meshgrid average
+"""
+OF_TWO = {name: eval(f"lambda v, w: np.{name}(v, w)") for name in BY_NAME_OF_TWO.split()}
+OF_TWO["tensordot"] = lambda v, w: np.tensordot(v, w, 1)
+OF_TWO["interp"] = lambda v, w: np.interp(
+    np.real(v), [0.0, 0.5, 1.0], [1.0, *np.real(np.ravel(w))[:2]] if np.size(w) > 1 else [0, 1, 2]
+)
+OF_TWO["average"] = lambda v, w: np.average(v, weights=w)
+OF_TWO |= {
+    "where": lambda v, w: np.where(np.greater(v, 0.5), v, w),
+    "where list": lambda v, w: np.where([True, False], v, w),
+    "select": lambda v, w: np.select([np.greater(v, 0.5)], [w], 2.0),
+    "select lists": lambda v, w: np.select([[True], [False]], [v, w]),
+    "choose": lambda v, w: np.choose([0, 1], [v, w]),
+    "piecewise": lambda v, w: np.piecewise(v, np.less(v, 0.5), [1, 2]),
+    "stack two": lambda v, w: np.stack([v, w], axis=-1),
+    "concatenate two": lambda v, w: np.concatenate([v, w]),
+    "concatenate tuple": lambda v, w: np.concatenate((v, w), axis=0),
+    "hstack two": lambda v, w: np.hstack((v, w)),
+    "vstack two": lambda v, w: np.vstack([v, w]),
+    "column_stack two": lambda v, w: np.column_stack([v, w]),
+    "block two": lambda v, w: np.block([[v], [w]]),
+    "array of two": lambda v, w: np.array([v, w]),
+    "mean of two": lambda v, w: np.mean((v, w), axis=(0, 1)),
+    "ragged": lambda v, w: np.sum([v, w[:1]]),
+    "clip both": lambda v, w: np.clip(v, w, 3.0),
+    "einsum two": lambda v, w: np.einsum("i,i", v, w),
+    "einsum sublists": lambda v, w: np.einsum(v, [0], w, [1], [1, 0]),
+    "insert": lambda v, w: np.insert(v, [1], w[:1]),
+    "lexsort": lambda v, w: np.lexsort((v, w)),
+    "multi_dot": lambda v, w: np.linalg.multi_dot([v, w]),
+    "cov two": lambda v, w: np.cov(v, w),
+    "percentile": lambda v, w: np.percentile(v, np.clip(w, 0, 1)),
+    "norm of difference": lambda v, w: np.linalg.norm(np.subtract(v, w)),
+    "list plus array": lambda v, w: v + np.asarray(w),
+    "array minus list": lambda v, w: np.array(v) - w,
+    "array method": lambda v, w: np.array(v).dot(w),
+    "assigned": lambda v, w: assigned(v, w),
+    "compared": lambda v, w: np.array(v) > w,
+    "matmul operator": lambda v, w: np.array(v) @ w,
+    "add at": lambda v, w: added(v, w),
+    "copyto": lambda v, w: copied(v, w),
+    "put": lambda v, w: put(v, w),
+    "reduceat": lambda v, w: np.add.reduceat(v, [0, 1]),
+    "nested": lambda v, w: np.sum([np.mean(v), np.max(w), 1.0]),
+}
+
+
+def written(a):
+    a[..., 0] = 7.0
+    return a * 2
+
+
+def mutated(v):
+    v = list(v)
+    a, b = np.array(v), np.sqrt(v)
+    v[0] = 5.0
+    return a, b, np.sum(v)
+
+
+def assigned(v, w):
+    a = np.zeros(np.shape(v))
+    a[:] = w
+    a[0] += v[0]
+    return a
+
+
+def added(v, w):
+    a = np.zeros(3)
+    np.add.at(a, [0, 1], w)
+    return a
+
+
+def copied(v, w):
+    a = np.zeros(np.shape(v))
+    np.copyto(a, w)
+    return a
+
+
+def put(v, w):
+    a = np.array(v, dtype=float)
+    np.put(a, [0], w)
+    return a
+
+
+PROGRAMS = OF_ONE | OF_TWO
+
+# Numbers of one list: arguments of all kinds, what is computed of them, and constants.
+NUMBERS = {
+    "x[0]": lambda x, t, s, k: x[0],
+    "x[1] * 2": lambda x, t, s, k: x[1] * 2,
+    "x.sum()": lambda x, t, s, k: x.sum(),
+    "x[:1].reshape(())": lambda x, t, s, k: x[:1].reshape(()),
+    "t": lambda x, t, s, k: t,
+    "t + 1": lambda x, t, s, k: t + 1,
+    "s": lambda x, t, s, k: s,
+    "s * x[0]": lambda x, t, s, k: s * x[0],
+    "k": lambda x, t, s, k: k,
+    "1.5": lambda x, t, s, k: 1.5,
+    "2": lambda x, t, s, k: 2,
+    "True": lambda x, t, s, k: True,
+    "float32": lambda x, t, s, k: np.float32(0.3),
+    "int8": lambda x, t, s, k: np.int8(3),
+    "x[0] > x[1]": lambda x, t, s, k: x[0] > x[1],
+    "complex": lambda x, t, s, k: x[2] + 0.5j,
+}
+ROWS = {
+    "x": lambda x, t, s, k: x,
+    "x[::-1]": lambda x, t, s, k: x[::-1],
+    "float32": lambda x, t, s, k: x.astype(np.float32),
+    "constant": lambda x, t, s, k: np.array([1.0, 0.25, 2.0]),
+}
+
+
+def made(rng, depth, n):
+    """A function that makes a nested list of what it is given."""
+    kind = rng.choice([list, list, tuple])
+    if depth > 1:
+        parts = [made(rng, depth - 1, n) for _ in range(n)]
+    else:
+        if n == 3 and rng.random() < 0.15:
+            return ROWS[rng.choice(list(ROWS))]
+        names = list(NUMBERS) if rng.random() < 0.5 else ["x[0]", "t", "1.5", "x[1] * 2", "x.sum()", "2"]
+        parts = [NUMBERS[rng.choice(names)] for _ in range(n)]
+    return lambda *given: kind([part(*given) for part in parts])
+
+
+def program(name, rng):
+    depth = 2 if name.startswith("linalg.") and name != "linalg.norm" else rng.choice([1, 1, 1, 2])
+    n = 3 if name in ("cross", "linalg.cross") else rng.choice([1, 2, 2, 3])
+    a, b = made(rng, depth, n), made(rng, 1 if rng.random() < 0.3 else depth, n)
+    f = PROGRAMS[name]
+    return lambda x, t, s, k: f(a(x, t, s, k), b(x, t, s, k))
+
+
+def arguments(rng):
+    x = np.array([rng.uniform(0, 1) for _ in range(3)])
+    return x, rng.uniform(0, 1), np.float32(rng.uniform(0, 1)), rng.randrange(1, 4)
+
+
+def wrong(f, rng, compiled):
+    """What differs in one of three calls, on fresh numbers."""
+    for call in range(3):
+        given = arguments(rng)
+        want = attempt(f, *given)
+        got = attempt(compiled, *given)
+        if isinstance(want, Exception) or isinstance(got, Exception):
+            if type(want) is not type(got) and not (
+                isinstance(want, Exception) and isinstance(got, Exception) and isinstance(got, kind_of(want))
+            ):
+                return f"call {call}: {want!r:.100} in NumPy, here {got!r:.300}"
+        elif found := differs(want, got):
+            return f"call {call}: {found}"
+    return ""
+
+
+def failures(seeds):
+    found = []
+    for name in PROGRAMS:
+        for seed in seeds:
+            rng = random.Random(f"{name} {seed}")
+            f = program(name, rng)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                said = wrong(f, rng, pyop.compile(f))
+            if said:
+                found.append(f"{name}, seed {seed}: {said}")
+    return found
+
+
+def test_what_numpy_makes_of_lists_a_plan_makes_of_them():
+    assert failures(range(3)) == []
+
+
+@pytest.mark.campaign
+def test_what_numpy_makes_of_many_lists_a_plan_makes_of_them():
+    assert failures(range(3, 60)) == []
