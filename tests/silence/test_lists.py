@@ -110,6 +110,7 @@ OF_TWO |= {
     "copyto": lambda v, w: copied(v, w),
     "put": lambda v, w: put(v, w),
     "reduceat": lambda v, w: np.add.reduceat(v, [0, 1]),
+    "block rows": lambda v, w: np.block([[np.atleast_2d(v), np.atleast_2d(v)], [np.atleast_2d(w), np.atleast_2d(w)]]),
     "nested": lambda v, w: np.sum([np.mean(v), np.max(w), 1.0]),
 }
 
@@ -222,6 +223,92 @@ def wrong(f, rng, compiled):
     return ""
 
 
+# --- derivatives, batches, graphs
+
+SMOOTH = """
+    mean sum prod max std var median sort cumsum diff sqrt exp sin square linalg.norm array asarray atleast_2d copy
+    stack concatenate hstack vstack column_stack nanmean trapezoid gradient ravel transpose flip real fft.fft triu diag
+    cov block add.reduce linalg.det linalg.inv linalg.slogdet
+""".split()  # noqa: SIM905
+SMOOTH += ["mean axis", "clip", "reshape", "tile", "repeat", "roll", "take", "pad", "r_", "split", "einsum", "mutated"]
+SMOOTH += """
+    dot inner outer matmul kron cross add multiply divide hypot arctan2 convolve linalg.solve add.outer average where
+    tensordot
+""".split()  # noqa: SIM905
+SMOOTH += ["stack two", "concatenate two", "vstack two", "array of two", "mean of two", "einsum two", "array method"]
+SMOOTH += ["nested", "norm of difference", "list plus array", "array minus list", "matmul operator"]
+FLOATS = ["x[0]", "x[1] * 2", "x.sum()", "t", "t + 1", "1.5", "2", "x[2]"]
+NUMBERS["x[2]"] = lambda x, t, s, k: x[2]
+
+
+def smooth(name, rng):
+    """A program of an array and a number with one result, and some way to give it the lists."""
+    depth = 2 if name.startswith("linalg.") and name != "linalg.norm" else 1
+    n = 3 if name == "cross" else rng.choice([2, 3])
+
+    def rows(depth):
+        kind = rng.choice([list, tuple])
+        if depth == 1:
+            parts = [NUMBERS["x[0]"], *[NUMBERS[rng.choice(FLOATS)] for _ in range(n - 1)]]
+        else:
+            parts = [rows(1) for _ in range(n)]
+        return lambda *given: kind([part(*given) for part in parts])
+
+    a, b = rows(depth), rows(1)
+    f = PROGRAMS[name]
+
+    def program(x, t):
+        found = f(a(x, t, 0, 0), b(x, t, 0, 0))
+        leaves = found if isinstance(found, (tuple, list)) else [found]
+        return sum(np.sum(np.cos(np.real(y))) for y in leaves)
+
+    return program
+
+
+def slopes(f, x, t, h=1e-6):
+    """Differences: by each element, and by the number."""
+    steps = [(h * e, 0.0) for e in np.eye(len(x))] + [(np.zeros(len(x)), h)]
+    return np.array([(f(x + dx, t + dt) - f(x - dx, t - dt)) / (2 * h) for dx, dt in steps])
+
+
+def by_all_ways(f, x, t):
+    """Gradients, or values, in the form of `slopes`, by every way that there is to get them."""
+    along = (np.ones(3), 1.0)
+    yield "grad", lambda: np.append(*pyop.grad(f, (0, 1))(x, t)), 0
+    yield "compiled", lambda: np.append(*pyop.compile(pyop.grad(f, (0, 1)))(x, t)), 0
+    yield "grad of compiled", lambda: np.append(*pyop.grad(pyop.compile(f), (0, 1))(x, t)), 0
+    yield "vjp", lambda: np.append(*pyop.vjp(f, x, t)[1](np.ones(()))), 0
+    yield "jvp", lambda: pyop.jvp(f, (x, np.asarray(t)), along)[1], 1
+    yield "compiled jvp", lambda: pyop.compile(lambda x, t: pyop.jvp(f, (x, t), along)[1])(x, np.asarray(t)), 1
+    yield "vmap", lambda: pyop.vmap(f, (0, None))(np.stack([x, x]), t)[1], 2
+    yield "compiled vmap", lambda: pyop.compile(pyop.vmap(f, (0, None)))(np.stack([x, x]), t)[1], 2
+    yield "trace", lambda: pyop.trace(f, "float64[3]", "float64[]").run(feeds={"x": x, "t": np.asarray(t)}), 2
+
+
+def derivative_failures(seeds):
+    found = []
+    for name in SMOOTH:
+        for seed in seeds:
+            rng = random.Random(f"{name} {seed}")
+            f = smooth(name, rng)
+            x, t = np.array([rng.uniform(0.2, 1) for _ in range(3)]), rng.uniform(0.2, 1)
+            want = attempt(f, x, t)
+            if isinstance(want, Exception) or not np.isfinite(want):
+                continue
+            with np.errstate(all="ignore"):
+                slope = attempt(slopes, f, x, t)
+            if isinstance(slope, Exception):  # of a matrix that is singular
+                continue
+            right = [slope, slope.sum(), want]
+            for way, run, k in by_all_ways(f, x, t):
+                got = attempt(run)
+                if isinstance(got, np.linalg.LinAlgError):  # the same
+                    continue
+                if isinstance(got, Exception) or not np.allclose(got, right[k], rtol=1e-4, atol=1e-5):
+                    found.append(f"{name}, seed {seed}, {way}: {right[k]!r:.80}, here {got!r:.300}")
+    return found
+
+
 def failures(seeds):
     found = []
     for name in PROGRAMS:
@@ -243,3 +330,12 @@ def test_what_numpy_makes_of_lists_a_plan_makes_of_them():
 @pytest.mark.campaign
 def test_what_numpy_makes_of_many_lists_a_plan_makes_of_them():
     assert failures(range(3, 60)) == []
+
+
+def test_derivatives_and_batches_of_lists():
+    assert derivative_failures(range(1)) == []
+
+
+@pytest.mark.campaign
+def test_derivatives_and_batches_of_many_lists():
+    assert derivative_failures(range(1, 30)) == []

@@ -57,7 +57,9 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
     if any(type(x) is list or type(x) is tuple for x in inputs):
         from .lists import with_arrays  # on first use
 
-        inputs, kwargs = with_arrays(getattr(ufunc, method, ufunc), inputs, kwargs)
+        made, options = with_arrays(getattr(ufunc, method, ufunc), inputs, kwargs)
+        if made is not inputs:
+            return getattr(ufunc, method)(*made, **options)
     check_operands(f"{_called(ufunc)} of a Value", inputs, kwargs)
     if any(_is_foreign(item) for item in inputs):
         return NotImplemented

@@ -18,7 +18,7 @@ from ..declare.dims import Dim, same
 from ..declare.rebuild import walk
 from ..refusals import refusal
 
-__all__ = ["array_of", "holds_values", "with_arrays", "with_arrays_of_numbers"]
+__all__ = ["array_of", "holds_values", "is_symbolic", "with_arrays", "with_arrays_of_numbers"]
 
 _MOST_AXES = 64
 
@@ -87,7 +87,7 @@ def _replaced(x: Any, by: Callable[[Any], Any]) -> Any:
 def _sample(x: Any) -> Any:
     if _is_number(x):
         return x._kind(1)
-    if not _is_symbolic(x):
+    if not is_symbolic(x):
         return x
     if x._is_scalar if type(x) is Value else x._scalar if type(x) is Tensor else isinstance(x, np.generic):
         return x.dtype.type(0)
@@ -112,13 +112,13 @@ def _promotes(x: Any, dtype: np.dtype[Any]) -> bool:
 def _stacked(x: Any, dtype: np.dtype[Any]) -> Any:
     if _is_list(x):
         parts = [_stacked(item, dtype) for item in x]
-        if any(map(_is_symbolic, parts)):
+        if any(map(is_symbolic, parts)):
             made = np.stack(parts)
             # np.array lays out by rows what np.stack lays out as its parts lie.
             return made if made.ndim is not None and made.ndim < 3 else made.copy()
         return np.array(parts, dtype)
     x = x._value if _is_number(x) else x
-    if _is_symbolic(x):
+    if is_symbolic(x):
         return x if x.dtype == dtype else x.astype(dtype)
     return np.array(x, dtype)
 
@@ -131,7 +131,7 @@ def _is_number(x: Any) -> bool:
     return getattr(type(x), "_pyop_number", False) is True
 
 
-def _is_symbolic(x: Any) -> bool:
+def is_symbolic(x: Any) -> bool:
     """Say whether an object stands for an array or a number that NumPy cannot have of it."""
     kind = type(x)
     return kind is Value or kind is Tensor or _is_number(x) or getattr(kind, "_pyop_example", False) is True
@@ -143,7 +143,7 @@ def holds_values(x: Any) -> bool:
     while waiting:
         part = waiting.pop()
         if not isinstance(part, (list, tuple)):
-            if _is_symbolic(part):
+            if is_symbolic(part):
                 return True
         elif id(part) not in seen:
             seen.add(id(part))
@@ -175,7 +175,7 @@ def with_arrays(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         index = 1 if original.__name__ == "at" and isinstance(args[1], tuple) else None
         found = tuple([x if k == index else _array(x) for k, x in enumerate(args)])
         return found, {name: x if name in _OPTIONS else _array(x) for name, x in kwargs.items()}
-    if not isinstance(original, _DISPATCHED):
+    if not isinstance(original, _DISPATCHED) or original is np.block:  # whose lists are never arrays
         return args, kwargs
     marks = _Marks()
     marked = [marks.of(x, k, 0) for k, x in enumerate(args)]
@@ -244,7 +244,7 @@ class _Marks:
 
     def of(self, x: Any, argument: Any, depth: int) -> Any:
         """Return what the function is called with to find out."""
-        if _is_symbolic(x):
+        if is_symbolic(x):
             return _Probe(x)
         if not _is_list(x) or not holds_values(x):
             return x

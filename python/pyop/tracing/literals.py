@@ -20,12 +20,17 @@ from .twins import graph_under_twins, stand_in
 __all__: list[str] = []
 
 
+def _is_made_of(x: Any) -> bool:
+    """Say whether an array is made of what is symbolic; where a function runs plainly, of a list alone."""
+    return holds_values(x) and (isinstance(x, (list, tuple)) or graph_under_twins() is not None)
+
+
 def _array(
     object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", subok: Any = False, ndmin: int = 0,
     like: Any = None,
 ) -> Any:  # fmt: skip
     graph = graph_under_twins()
-    if graph is None or like is not None or not holds_values(object):
+    if like is not None or not _is_made_of(object):
         options = {} if like is None else {"like": like}
         made = np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, **options)
         fresh = made is not object and made.base is None
@@ -83,7 +88,7 @@ def _laid_out(x: Any, order: str) -> Any:
 def _asarray(
     a: Any, dtype: Any = None, order: Any = None, *, device: Any = None, copy: Any = None, like: Any = None
 ) -> Any:
-    if graph_under_twins() is None or like is not None or device is not None or not holds_values(a):
+    if like is not None or device is not None or not _is_made_of(a):
         given = {"device": device, "copy": copy, "like": like}
         made = np.asarray(a, dtype, order, **{name: x for name, x in given.items() if x is not None})
         graph = graph_under_twins()
@@ -94,7 +99,7 @@ def _asarray(
 def _contiguous(original: Callable[..., Any], order: str) -> Callable[..., Any]:
     def contiguous(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
         graph = graph_under_twins()
-        if graph is None or like is not None or not holds_values(a):
+        if like is not None or not _is_made_of(a):
             options = {} if like is None else {"like": like}
             made = original(a, dtype, **options)
             return made if graph is None or made is a or made.base is not None else made_value(graph, made)

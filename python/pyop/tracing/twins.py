@@ -143,7 +143,8 @@ class Twins:
     (False, True, True, array([0., 0.]))
     """
 
-    def __init__(self, calls: Any = None) -> None:
+    def __init__(self, calls: Any = None, rewrites: bool = True) -> None:
+        self._rewrites = rewrites  # for loops and what is called behind attributes
         # With these, other libraries are called by nodes (`pyop.tracing.foreign`).
         self.calls = calls
         self._given_away: list[tuple[Any, Any]] = []
@@ -267,7 +268,7 @@ class Twins:
             cell if name in bound or _held(cell) is _EMPTY else CellType()
             for name, cell in zip(fn.__code__.co_freevars, cells, strict=True)
         ]
-        code = rewritten(fn.__code__, _modules(fn), _objects(fn))
+        code = rewritten(fn.__code__, _modules(fn), _objects(fn)) if self._rewrites else fn.__code__
         twin = FunctionType(code, self._globals_of(fn), fn.__name__, None, tuple(own) if own else None)
         self._keep(fn, twin)  # it may be in a cell of its own
         for cell, new in zip(cells, own, strict=True):
