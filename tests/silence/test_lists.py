@@ -2,6 +2,7 @@
 
 import random
 import warnings
+from collections import deque, namedtuple
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ import pyop
 
 from .compare import differs
 from .in_all_ways import attempt, kind_of
+
+Pair = namedtuple("Pair", "a b")
 
 # Of one list of numbers, of any depth.
 BY_NAME = """
@@ -339,3 +342,124 @@ def test_derivatives_and_batches_of_lists():
 @pytest.mark.campaign
 def test_derivatives_and_batches_of_many_lists():
     assert derivative_failures(range(1, 30)) == []
+
+
+# --- programs, each with what is special about it
+
+
+def stiffness(x):
+    k = np.zeros((4, 4))
+    for e in range(3):
+        i = [e, e + 1]
+        k[np.ix_(i, i)] += [[x[e], -x[e]], [-x[e], x[e]]]
+    return k
+
+
+def in_a_loop(x):
+    out = np.zeros(3)
+    for i in range(1, 3):
+        out[i] = np.mean([x[i], i, out[i - 1]])
+    return out
+
+
+def rows_appended(x):
+    rows = []
+    for v in x:
+        rows.append([v, v * 2, 1.0])
+    return np.array(rows), np.sum(rows, axis=0), np.linalg.norm(rows)
+
+
+def taken_apart(x):
+    items = [x[0], x[1]]
+    a = np.asarray(items)
+    items[0] = 9.0
+    a[1] = 3.0
+    return a, np.asarray(a) is a, np.sum(items)
+
+
+def diagonal(x):
+    d = np.diag(x)
+    d[0, 1] = 5.0
+    e = np.diag([x[0], 1.0], 1)
+    e[-1] += x
+    return d, e
+
+
+def read_only_diagonal(x):
+    d = np.diag(np.outer(x, x))
+    d[0] = 1.0
+    return d
+
+
+SPECIAL = {
+    "stiffness": stiffness,
+    "in_a_loop": in_a_loop,
+    "rows_appended": rows_appended,
+    "taken_apart": taken_apart,
+    "diagonal": diagonal,
+    "read_only_diagonal": read_only_diagonal,
+    "one condition": lambda x: np.piecewise([x[0], x[1]], [x[0] < 0.5, x[1] < 0.5], [1, 2]),
+    "a condition each": lambda x: np.piecewise(x, [x < 0.3, x > 0.6], [lambda v: v * 2, 1.0, 0.0]),
+    "computed places": lambda x: np.arange(9.0).reshape(3, 3)[np.ix_([np.argmax(x), 0], [np.argmin(x)])] * x[0],
+    "taken": lambda x: np.take(np.arange(3.0), [np.argmax(x), 1]) * x[1],
+    "shapes and axes": lambda x: np.mean([x, x * 2], axis=(0, 1)) + np.zeros((len(x), 2)) + np.reshape(x, [3, -1]),
+    "sizes": lambda x: (np.size([x, x], 0), np.shape([[x[0]]]), np.ndim([x]), np.result_type(np.float32, x)),
+    "float32 and float": lambda x: np.sum([x[0].astype(np.float32), 2.0]),
+    "float32 alone": lambda x: np.sum([x[0].astype(np.float32), np.float32(2)]),
+    "ints and bools": lambda x: np.array([x[0] > 0.5, True, 3]),
+    "int8": lambda x: np.array([x.astype(np.int8)[0], 3, np.uint8(200)]),
+    "two lengths": lambda x: np.mean([[x[0]], [x[1], x[2]]]),
+    "written by a list": lambda x: written_by(x),
+    "full": lambda x: np.full((2, 2), [x[0], x[1]]),
+    "einsum of lists": lambda x: np.einsum("i,ij->j", [x[0], 1.0], [[x[1], 0.0], [2.0, x[2]]]),
+    "einsum of sublists": lambda x: np.einsum([x[0], 1.0], [0], [x[1], x[2]], [1], [1, 0]),
+    "in operators": lambda x: ([x[0], 1.0, 2.0] * x - (1, 2, x[2]), x > [x[1]] * 3, x @ [x[0], 1.0, 0.0]),
+    "methods of ufuncs": lambda x: (np.add.reduce([x[0], 1.0]), np.multiply.outer([x[0]], [1.0, x[1]])),
+    "named tuple": lambda x: np.mean(Pair(x[0], x[1])),
+    "matrices": lambda x: (
+        np.linalg.solve([[x[0], 0.5], [0.1, 2 + x[1]]], [1.0, x[2]]),
+        np.linalg.eigh([[x[0], 0], [0, 1]]),
+    ),
+}
+
+
+def written_by(x):
+    a = np.zeros((2, 2))
+    a[0] = [x[0], x[1]]
+    a[:, 1] = (x[2], 1)
+    b = np.zeros(2, int)
+    b[:] = [x[0] * 9, 2.7]
+    return a, b
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_a_program(name):
+    f = SPECIAL[name]
+    compiled = pyop.compile(f)
+    for seed in range(3):
+        x = np.random.default_rng(seed).random(3)
+        want, got = attempt(f, x), attempt(compiled, x)
+        if isinstance(want, Exception):
+            assert isinstance(got, kind_of(want)), got
+        else:
+            assert not differs(want, got)
+
+
+def test_ufuncs_of_scipy():
+    special = pytest.importorskip("scipy.special")
+    x = np.array([0.5, 1.5])
+    for f in (lambda x: special.gammaln([x[0], 2.0 + x[1]]), lambda x: special.xlogy((x[0], 2.0), x)):
+        assert not differs(f(x), pyop.compile(f)(x))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.array([x[0], x[1]], dtype=object),
+        lambda x: np.array([x[0], "a"]),
+        lambda x: np.mean(deque([x[0], x[1]])),
+    ],
+)
+def test_what_no_plan_can_have_is_refused(f):
+    with pytest.raises(TypeError, match=r"has no place for|was asked for"):
+        pyop.compile(f)(np.ones(2))

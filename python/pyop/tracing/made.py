@@ -21,9 +21,9 @@ from ..gradients.fresh import fresh
 from ..graph.array_protocol import ANSWERED
 from ..graph.counter import has_counters, size_of
 from ..graph.graph import Graph
-from ..graph.lists import with_arrays
+from ..graph.lists import array_of, holds_values, with_arrays
 from ..graph.sizes import apply
-from .twins import STAND_INS, StandIn, graph_under_twins, stand_in
+from .twins import OF_KINDS, STAND_INS, StandIn, graph_under_twins, stand_in
 
 __all__ = ["made_of", "made_value"]
 
@@ -160,7 +160,9 @@ def _size(seen: list[tuple[dict[str, int], int]], candidates: list[Dim]) -> Any:
 
 
 def _full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **options: Any) -> Any:
-    """``np.full`` of a Value."""
+    """``np.full`` of a Value, or of a list of such."""
+    if isinstance(fill_value, (list, tuple)) and holds_values(fill_value):
+        fill_value = array_of(fill_value)
     if graph_under_twins() is None or type(fill_value) is not Value or fill_value.dtype is None or options:
         return made_of(np.full)(shape, fill_value, dtype, order, **options)
     made = made_of(np.zeros)(shape, fill_value.dtype if dtype is None else dtype, order)
@@ -217,5 +219,6 @@ for _original in _functions():
         STAND_INS[id(_original)] = _original, _Ufunc(_original, _call)
     else:
         stand_in(_original, _call)
+OF_KINDS[np.ufunc] = lambda x: _Ufunc(x, made_of(x))
 stand_in(np.full, _full)
 stand_in(len, _length)

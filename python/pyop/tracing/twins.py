@@ -39,7 +39,16 @@ from .libraries import is_installed, is_library
 from .names import imported
 from .rewritten import rewritten
 
-__all__ = ["BUILTINS", "CALLED_INSTEAD", "STAND_INS", "StandIn", "Twins", "called_instead", "graph_under_twins"]
+__all__ = [
+    "BUILTINS",
+    "CALLED_INSTEAD",
+    "OF_KINDS",
+    "STAND_INS",
+    "StandIn",
+    "Twins",
+    "called_instead",
+    "graph_under_twins",
+]
 __all__ += ["stand_in"]
 
 STAND_INS: dict[int, tuple[Any, Any]] = {}
@@ -51,9 +60,12 @@ BUILTINS: dict[str, Any] = {}
 # Of functions that see their globals as a dict, or code that runs in them.
 _SEES_GLOBALS = frozenset(("globals", "eval", "exec", "__globals__", "vars", "locals"))
 _LARGEST = 1 << 20  # elements of an array that a function holds and the graph gets a copy of
-_HAS_STAND_INS = frozenset(("math", "numpy"))
+_HAS_STAND_INS = frozenset(("math", "numpy", "scipy"))
 _STORES = frozenset(("STORE_DEREF", "DELETE_DEREF"))
 
+
+OF_KINDS: dict[type, Callable[[Any], Any]] = {}
+"""What makes stand-ins of objects of other libraries, by their types: of the ufuncs of SciPy."""
 
 CALLED_INSTEAD: dict[int, tuple[Any, Any]] = {}
 """As `STAND_INS`, of types: they are themselves but where they are called by a name of the module or of NumPy."""
@@ -169,6 +181,8 @@ class Twins:
         kind = type(x)
         if self.calls is not None and kind is not ModuleType and (there := self._foreign(x, self)) is not x:
             return self._keep(x, there)
+        if kind in OF_KINDS:
+            return self._keep(x, OF_KINDS[kind](x))
         if kind is FunctionType:
             return self._function(x)
         if kind is MethodType:
