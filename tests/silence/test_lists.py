@@ -410,10 +410,13 @@ SPECIAL = {
     "int8": lambda x: np.array([x.astype(np.int8)[0], 3, np.uint8(200)]),
     "two lengths": lambda x: np.mean([[x[0]], [x[1], x[2]]]),
     "written by a list": lambda x: written_by(x),
+    "deeper than what is written": lambda x: assigned(x[:2], [[x[0], x[1]]]),
     "full": lambda x: np.full((2, 2), [x[0], x[1]]),
     "einsum of lists": lambda x: np.einsum("i,ij->j", [x[0], 1.0], [[x[1], 0.0], [2.0, x[2]]]),
     "einsum of sublists": lambda x: np.einsum([x[0], 1.0], [0], [x[1], x[2]], [1], [1, 0]),
     "in operators": lambda x: ([x[0], 1.0, 2.0] * x - (1, 2, x[2]), x > [x[1]] * 3, x @ [x[0], 1.0, 0.0]),
+    "where": lambda x: np.add([1.0, 2.0], x[:2], where=[x[0], 0.0], out=np.zeros(2)),
+    "no attributes": lambda x: np.rollaxis([x[0], x[1]], 0),
     "methods of ufuncs": lambda x: (np.add.reduce([x[0], 1.0]), np.multiply.outer([x[0]], [1.0, x[1]])),
     "named tuple": lambda x: np.mean(Pair(x[0], x[1])),
     "matrices": lambda x: (

@@ -17,6 +17,7 @@ from .._core import Tensor, Value
 from ..declare.dims import Dim, same
 from ..declare.rebuild import walk
 from ..refusals import refusal
+from .forms import found
 
 __all__ = ["array_of", "holds_values", "is_symbolic", "with_arrays", "with_arrays_of_numbers"]
 
@@ -47,11 +48,11 @@ def array_of(items: Any, dtype: Any = None) -> Any:
             "them, or put the parts together with np.stack"
         )
     # NumPy itself says what comes of it, given arrays of the same dtypes and shapes.
-    found = np.array(_replaced(items, _sample), dtype=dtype)
-    if found.dtype.kind not in "biufc":
+    sample = np.array(_replaced(items, _sample), dtype=dtype)
+    if sample.dtype.kind not in "biufc":
         raise refusal(
-            f"np.array([...]) at {Value._here()} makes an array of the dtype {found.dtype}, which has no place for "
-            "what is known only when the graph runs: keep Values in a list"
+            f"np.array([...]) at {Value._here()} makes an array of the dtype {sample.dtype}, which has no place for "
+            "what is known only when the graph runs: keep them in a list, or write np.stack([...]) for one of numbers"
         )
     if sizes and not all(_same_shape(leaves[0][1], leaf) for _, leaf in leaves[1:]):
         raise refusal(
@@ -59,9 +60,9 @@ def array_of(items: Any, dtype: Any = None) -> Any:
             "np.concatenate"
         )
     graph = next((x.graph for x in (x._value if _is_number(x) else x for _, x in leaves) if type(x) is Value), None)
-    if graph is None or all(_promotes(leaf, found.dtype) for _, leaf in leaves):
-        return _stacked(items, found.dtype)
-    whole = graph._add_constant(np.zeros_like(found), "array")
+    if graph is None or all(_promotes(leaf, sample.dtype) for _, leaf in leaves):
+        return _stacked(items, sample.dtype)
+    whole = graph._add_constant(np.zeros_like(sample), "array")
     for at, leaf in leaves:
         whole[at] = leaf
     return whole
@@ -154,6 +155,11 @@ def holds_values(x: Any) -> bool:
 # --- which lists are arrays
 
 _DISPATCHED = type(np.sum)
+# Functions that raise for a list, return one, or go by its depth.
+_OTHERWISE = found(
+    *("apply_over_axes", "array2string", "astype", "block", "common_type", "isfortran", "put_along_axis", "rollaxis"),
+    *("take_along_axis", "trim_zeros", "unstack"),
+)
 _OPTIONS = frozenset(("axis", "axes", "dtype", "out", "signature"))  # of ufuncs; these are no arrays
 
 
@@ -169,13 +175,16 @@ def with_arrays(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     >>> str(y.spec), z is x
     ('float64[2]', True)
     """
-    if not any(_is_list(x) and holds_values(x) for x in (*args, *kwargs.values())):
+    of_ufunc = isinstance(original, np.ufunc) or isinstance(getattr(original, "__self__", None), np.ufunc)
+    given = [x for name, x in kwargs.items() if not (of_ufunc and name in _OPTIONS)]
+    if not any(_is_list(x) and holds_values(x) for x in (*args, *given)):
         return args, kwargs
-    if isinstance(original, np.ufunc) or isinstance(getattr(original, "__self__", None), np.ufunc):
-        index = 1 if original.__name__ == "at" and isinstance(args[1], tuple) else None
-        found = tuple([x if k == index else _array(x) for k, x in enumerate(args)])
-        return found, {name: x if name in _OPTIONS else _array(x) for name, x in kwargs.items()}
-    if not isinstance(original, _DISPATCHED) or original is np.block:  # whose lists are never arrays
+    if of_ufunc:
+        at = original.__name__ == "at"  # whose tuple of places is an index of several dimensions
+        arrays = tuple([x if at and k == 1 and isinstance(x, tuple) else _array(x) for k, x in enumerate(args)])
+        as_truths = {"where": bool}  # of what dtype they are in the list, NumPy does not ask
+        return arrays, {name: x if name in _OPTIONS else _array(x, as_truths.get(name)) for name, x in kwargs.items()}
+    if not isinstance(original, _DISPATCHED) or original in _OTHERWISE:
         return args, kwargs
     marks = _Marks()
     marked = [marks.of(x, k, 0) for k, x in enumerate(args)]
@@ -251,9 +260,9 @@ class _Marks:
         index = self._known.setdefault((argument, depth), min(len(self._known), _MOST_KINDS))
         while index >= len(_kinds):
             _kinds.append((type("_List", (_Mark, list), {}), type("_Tuple", (_Mark, tuple), {})))
-        found: Any = _kinds[index][isinstance(x, tuple)]([self.of(item, argument, depth + 1) for item in x])
-        found.original = x
-        return found
+        marked: Any = _kinds[index][isinstance(x, tuple)]([self.of(item, argument, depth + 1) for item in x])
+        marked.original = x
+        return marked
 
 
 def _arrays(x: Any, kinds: frozenset[type]) -> Any:
@@ -268,5 +277,5 @@ def _arrays(x: Any, kinds: frozenset[type]) -> Any:
     return items if isinstance(x, list) else tuple(items)
 
 
-def _array(x: Any) -> Any:
-    return array_of(x) if _is_list(x) and holds_values(x) else x
+def _array(x: Any, dtype: Any = None) -> Any:
+    return array_of(x, dtype) if _is_list(x) and holds_values(x) else x

@@ -31,6 +31,7 @@ from .sizes import apply
 from .symbolic_number import is_number, specialise
 from .unknown import Unknown
 from .value_refusals import is_store, refuse_write
+from .views import is_basic
 
 __all__ = ["assign", "checked_value", "setitem", "store_part", "view_of", "views_of", "write"]
 
@@ -129,7 +130,10 @@ def _set(self: Any, value: Any, key: Any) -> None:
         return
     part = indexing.getitem(self.spec, to_specs(key))
     _check_places(self.shape, key)
+    given = value
     value, scalar = checked_value(self.dtype, value)
+    if isinstance(given, (list, tuple)) and type(value) is Value and is_basic(key):
+        _check_depth(part.shape, value.ndim)
     value = _fitted(self.dtype, part.shape, value, bool(is_scalar(operator.getitem, (self, key), {})))
     # What `y[key] += 1` does last: NumPy copies the part onto itself. Of an argument that was not written before, it is
     # a write, which cannot be where that is read-only.
@@ -274,6 +278,12 @@ def checked_value(dtype: np.dtype[Any], value: Any) -> tuple[Any, bool]:
         if holds_values(value):
             return array_of(value, dtype), False
     raise refuse_write("`x[key] = y`", f"`y` is a {kind.__name__}: make it an array with np.asarray; {_INSTEAD}")
+
+
+def _check_depth(shape: Any, depth: Any) -> None:
+    """Raise NumPy's error for a list that is deeper than the part that is written, which an array may be."""
+    if shape is not None and depth is not None and depth > len(shape):
+        np.empty((1,) * len(shape))[...] = np.zeros((1,) * depth).tolist()
 
 
 def _as_tuples(x: Any) -> Any:

@@ -21,8 +21,10 @@ __all__: list[str] = []
 
 
 def _is_made_of(x: Any) -> bool:
-    """Say whether an array is made of what is symbolic; where a function runs plainly, of a list alone."""
-    return holds_values(x) and (isinstance(x, (list, tuple)) or graph_under_twins() is not None)
+    """Say whether an array is made of a list with what is symbolic, or of a Value or Number under trace."""
+    if type(x) is Value or is_number(x):
+        return graph_under_twins() is not None
+    return isinstance(x, (list, tuple)) and holds_values(x)
 
 
 def _array(

@@ -43,7 +43,8 @@ def trace(fn: Callable[..., Any], /, *specs: Any, name: str | None = None) -> Gr
     from .again import called  # on first use
 
     own_name = check_name(name) if name is not None else default_name(fn)
-    return called(lambda f: _traced(f, fn, specs, own_name), fn, ())
+    graph: Graph = called(lambda f: _traced(f, fn, specs, own_name), fn, ())
+    return graph
 
 
 def _traced(f: Callable[..., Any], fn: Callable[..., Any], specs: tuple[Any, ...], name: str) -> Graph:
