@@ -415,6 +415,7 @@ SPECIAL = {
     "einsum of lists": lambda x: np.einsum("i,ij->j", [x[0], 1.0], [[x[1], 0.0], [2.0, x[2]]]),
     "einsum of sublists": lambda x: np.einsum([x[0], 1.0], [0], [x[1], x[2]], [1], [1, 0]),
     "in operators": lambda x: ([x[0], 1.0, 2.0] * x - (1, 2, x[2]), x > [x[1]] * 3, x @ [x[0], 1.0, 0.0]),
+    "at places": lambda x: added_at(x),
     "where": lambda x: np.add([1.0, 2.0], x[:2], where=[x[0], 0.0], out=np.zeros(2)),
     "no attributes": lambda x: np.rollaxis([x[0], x[1]], 0),
     "methods of ufuncs": lambda x: (np.add.reduce([x[0], 1.0]), np.multiply.outer([x[0]], [1.0, x[1]])),
@@ -424,6 +425,13 @@ SPECIAL = {
         np.linalg.eigh([[x[0], 0], [0, 1]]),
     ),
 }
+
+
+def added_at(x):
+    a, b = np.zeros((3, 3)), x * 1
+    np.add.at(a, (np.argmax(x), np.argmin(x)), x[0])
+    np.add.at(b, [0, np.argmax(x)], [x[0], 1.0])
+    return a, b
 
 
 def written_by(x):

@@ -21,7 +21,9 @@ __all__ = ["one_by_one", "size_of"]
 
 
 def __array_ufunc__(self: Batched, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    inputs, kwargs = with_arrays(getattr(ufunc, method), inputs, kwargs)
+    kinds = [*map(type, inputs)]
+    if list in kinds or tuple in kinds:
+        inputs, kwargs = with_arrays(getattr(ufunc, method), inputs, kwargs)
     check_operands("an example under vmap", inputs, kwargs)
     level = level_of((inputs, kwargs))
     if kwargs.get("out") is not None or method == "at":

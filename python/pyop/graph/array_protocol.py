@@ -54,7 +54,8 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
     """
     from ..functions import ufuncs  # on first use: `import pyop` stays light
 
-    if any(type(x) is list or type(x) is tuple for x in inputs):
+    kinds = [*map(type, inputs)]
+    if list in kinds or tuple in kinds:
         from .lists import with_arrays  # on first use
 
         made, options = with_arrays(getattr(ufunc, method, ufunc), inputs, kwargs)
@@ -111,7 +112,8 @@ def array_function(
         return NotImplemented
     if has_counters(args, kwargs):
         return with_sizes(array_function, func, types, args, kwargs)
-    if any(type(x) is list or type(x) is tuple for x in args):
+    kinds = [*map(type, args)]
+    if list in kinds or tuple in kinds:
         from .lists import with_arrays_of_numbers  # on first use
 
         args, kwargs = with_arrays_of_numbers(func, args, kwargs)

@@ -9,6 +9,7 @@ the call is made; all others (axes, shapes, sequences of arrays) are left as the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -182,6 +183,7 @@ def with_arrays(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     if of_ufunc:
         at = original.__name__ == "at"  # whose tuple of places is an index of several dimensions
         arrays = tuple([x if at and k == 1 and isinstance(x, tuple) else _array(x) for k, x in enumerate(args)])
+        arrays = args if all(map(is_, arrays, args)) else arrays
         as_truths = {"where": bool}  # of what dtype they are in the list, NumPy does not ask
         return arrays, {name: x if name in _OPTIONS else _array(x, as_truths.get(name)) for name, x in kwargs.items()}
     if not isinstance(original, _DISPATCHED) or original in _OTHERWISE:
