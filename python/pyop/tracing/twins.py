@@ -111,9 +111,9 @@ def stand_in(original: Any, call: Callable[..., Any]) -> None:
     """Have twins call something else in place of a function.
 
     >>> from pyop.tracing.twins import STAND_INS, stand_in
-    >>> stand_in(min, max)
-    >>> STAND_INS.pop(id(min))[1](1, 2)
-    2
+    >>> stand_in(oct, hex)
+    >>> STAND_INS.pop(id(oct))[1](10)
+    '0xa'
     """
     STAND_INS[id(original)] = original, StandIn(original, call)
 
