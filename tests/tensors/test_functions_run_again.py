@@ -97,6 +97,21 @@ def test_what_no_twin_helps_is_refused_as_before():
             pyop.grad(f)(X)
 
 
+def test_what_it_raises_behind_a_list_is_its_own():
+    class Own(Exception):
+        pass
+
+    def f(x):
+        if np.mean([x[0], x[1]]) > 1:
+            raise Own("too large") from KeyError("k")
+        return x[0]
+
+    for _ in range(2):
+        with pytest.raises(Own, match="too large") as caught:
+            pyop.grad(f)(X)
+        assert isinstance(caught.value.__cause__, KeyError)
+
+
 def test_arguments_that_were_written_are_not_written_twice():
     def f(x):
         x += 1.0

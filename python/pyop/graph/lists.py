@@ -102,7 +102,7 @@ def _same_shape(a: Any, b: Any) -> bool:
 
 
 def _promotes(x: Any, dtype: np.dtype[Any]) -> bool:
-    """Whether converting to the dtype is what promotion does, so that all spellings of it give the same."""
+    """Say whether converting to the dtype is what promotion does, so that all spellings of it give the same."""
     if _is_number(x):
         return np.can_cast(x._value.dtype, dtype)
     if type(x) is not Value or x._is_scalar is False:
@@ -218,7 +218,7 @@ class _Asked(BaseException):
 
 
 class _Mark:
-    """A list that says that it is one of the arrays of a call."""
+    """Have a list say that it is one of the arrays of a call."""
 
     __slots__ = ()
     original: Any
@@ -228,7 +228,7 @@ class _Mark:
 
 
 class _Probe:
-    """Stands for what is symbolic, and leaves the answer to the lists."""
+    """Stand for what is symbolic, and leave the answer to the lists."""
 
     __slots__ = ("original",)
     __hash__ = None  # type: ignore[assignment]
@@ -248,7 +248,7 @@ _MOST_KINDS = 60  # NumPy takes 64 in one call
 
 
 class _Marks:
-    """Gives the lists of one call marks, of a class for each argument and depth: the protocol tells classes alone."""
+    """Give the lists of one call marks, of a class for each argument and depth: the protocol tells classes alone."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[Any, int], int] = {}

@@ -71,14 +71,21 @@ def called(run: Callable[[Any], Any], f: Any, given: tuple[Any, ...]) -> Any:
     except Exception as error:
         if not was_refused(error) or watch.unseen or _memory(given) != before or _acts(graph, nodes):
             raise
-        watch.restore()
-        try:
-            result = _by_twin(run, f)
-        except Exception:
-            raise error from None
-        _note(code, True)
+        refused = error
+    else:
+        _note(code, False)
         return result
-    _note(code, False)
+    watch.restore()
+    try:
+        result = _by_twin(run, f)
+    except Exception as error:
+        if was_refused(error):
+            raise refused from None
+        _note(code, True)  # what the function raises itself
+        raise
+    finally:
+        del refused  # whose frames hold what is differentiated
+    _note(code, True)
     return result
 
 

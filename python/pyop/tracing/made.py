@@ -188,7 +188,7 @@ def _functions() -> Iterator[Any]:
 
 
 class _Ufunc(StandIn):
-    """Stands for a ufunc, whose methods have stand-ins, too."""
+    """Stand for a ufunc, whose methods have stand-ins, too."""
 
     __slots__ = ()
 
