@@ -456,6 +456,17 @@ def test_a_program(name):
             assert not differs(want, got)
 
 
+def test_several_numbers_that_are_needed():
+    def f(x, t, s, k):
+        return np.asarray([[2, True, t], x, (x[1] * 9, t + s, k)], dtype=int)
+
+    x, compiled = np.array([0.5, 2.0, 3.0]), pyop.compile(f)
+    for given in ((1.5, 2.5, 3), (-1.5, 0.5, 4), (1.5, 2.5, 3)):
+        assert not differs(f(x, *given), compiled(x, *given))
+    with pytest.raises(ValueError, match="cannot convert float NaN to integer"):
+        compiled(x, np.nan, 1.0, 2)
+
+
 def test_ufuncs_of_scipy():
     special = pytest.importorskip("scipy.special")
     x = np.array([0.5, 1.5])

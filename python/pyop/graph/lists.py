@@ -63,6 +63,9 @@ def array_of(items: Any, dtype: Any = None) -> Any:
     graph = next((x.graph for x in (x._value if _is_number(x) else x for _, x in leaves) if type(x) is Value), None)
     if graph is None or all(_promotes(leaf, sample.dtype) for _, leaf in leaves):
         return _stacked(items, sample.dtype)
+    needed = [x for _, x in leaves if _is_number(x) and not x._fits(sample.dtype)]
+    if needed:  # all of them at once, as each takes a trace
+        needed[0]._needed_with(needed)
     whole = graph._add_constant(np.zeros_like(sample), "array")
     for at, leaf in leaves:
         whole[at] = leaf

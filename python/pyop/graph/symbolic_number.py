@@ -113,6 +113,13 @@ class Number:
 
     # --- what needs the number
 
+    def _fits(self, dtype: np.dtype[Any]) -> bool:
+        """Say whether it is written into an array of the dtype without being known."""
+        return self._kind in (float, complex) and dtype.kind in ("c" if self._kind is complex else "fc")
+
+    def _needed_with(self, others: list[Any]) -> NoReturn:
+        specialise(*others)
+
     def _needed(self, *args: Any) -> NoReturn:
         specialise(self)
 

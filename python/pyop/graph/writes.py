@@ -248,7 +248,7 @@ def checked_value(dtype: np.dtype[Any], value: Any) -> tuple[Any, bool]:
             value._needed()
         return value.number()._value, True
     if is_number(value):
-        if value._kind not in (float, complex) or dtype.kind not in ("c" if value._kind is complex else "fc"):
+        if not value._fits(dtype):
             specialise(value)
         return value._value, True
     if type(value) is Unknown:  # the number of elements of `y`, say: it is written as the Python number that it is
