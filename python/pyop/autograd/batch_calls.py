@@ -12,6 +12,7 @@ from .._core import Tensor, Value
 from .._tree import flatten, map_leaves
 from ..containers import check_operands, check_rules
 from ..functions import surface
+from ..graph.lists import with_arrays
 from ..refusals import refusal
 from .batched import TAKE, Batched, BatchedScalar, is_batched, level_of
 from .out_argument import out_of
@@ -20,6 +21,9 @@ __all__ = ["one_by_one", "size_of"]
 
 
 def __array_ufunc__(self: Batched, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    kinds = [*map(type, inputs)]
+    if list in kinds or tuple in kinds:
+        inputs, kwargs = with_arrays(getattr(ufunc, method), inputs, kwargs)
     check_operands("an example under vmap", inputs, kwargs)
     level = level_of((inputs, kwargs))
     if kwargs.get("out") is not None or method == "at":

@@ -128,6 +128,7 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
     """
 
     def batched(*args: Any) -> Any:
+        from ..tracing.again import called  # on first use
         from ..tracing.type_checks import refuse_exact_types
 
         refuse_exact_types(func)
@@ -152,7 +153,12 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
             raise ValueError("vmap needs at least one argument with a batch")
         size = size_of(inner, level)
         try:
-            result = _core.call_with_attribute(_nesting, "depth", level, call_watched, (func, tuple(inner), {}), {})
+            args = tuple(inner)
+            result = called(
+                lambda f: _core.call_with_attribute(_nesting, "depth", level, call_watched, (f, args, {}), {}),
+                func,
+                args,
+            )
         except Exception as error:
             note_call(error, f"pyop.vmap called {getattr(func, '__name__', 'a function')} with one example")
             raise

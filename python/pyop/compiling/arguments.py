@@ -18,7 +18,7 @@ from ..declare.parameters import OutMode, Parameters, check_name, default_name
 from ..declare.spec import Spec
 from ..graph.graph import Graph, check_input_spec
 from ..graph.symbolic_number import Number, is_number
-from .statics import static_key
+from .statics import is_dtype, is_function, static_key
 
 __all__ = [
     "NUMBERS",
@@ -200,6 +200,10 @@ class Arguments:
             return Place(path, b"n", x, None, _spec(np.dtype(kind), ()))
         if kind in STATIC_TYPES:
             return Place(path, b"s", x)
+        if is_function(x):
+            return Place(path, b"i", x)
+        if is_dtype(x):
+            return Place(path, b"s", x)
         if isinstance(x, np.number | np.bool_) and kind is not np.timedelta64:
             return Place(path, b"n", x, None, _spec(x.dtype, ()))
         if isinstance(x, _TEXTS_AND_DATES):  # which a plan would have as arrays of no dimension
@@ -315,7 +319,7 @@ def describe(arguments: list[Argument]) -> str:
 def variety(place: Place, specialised: bool) -> tuple[str, str | Spec]:
     """In what a leaf may differ from call to call: a word for it, and what it was this time."""
     if place.kind == b"i":
-        return "instance", f"at {id(place.value):#x}"
+        return ("function" if is_function(place.value) else "instance"), f"{place.value!r:.30} at {id(place.value):#x}"
     if place.kind == b"s" or specialised:
         return ("number" if specialised else "static"), repr(place.value)[:40]
     assert place.spec is not None
@@ -336,7 +340,8 @@ def varieties(arguments: list[Argument], specialised: AbstractSet[int]) -> dict[
 def stand_in(graph: Graph, place: Place, kind: bytes, number: int) -> Any:
     """What the function is traced with for a leaf."""
     if kind in (b"s", b"i"):
-        return place.value
+        twins = graph._twins if is_function(place.value) else None
+        return place.value if twins is None else twins.of(place.value)
     assert place.spec is not None
     value = graph._add_input(place.spec, input_name(place.path), kind == b"n")
     if kind == b"n" and type(place.value) in NUMBERS:

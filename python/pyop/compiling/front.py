@@ -69,7 +69,7 @@ def compile(
     static : str, int or iterable of them
         Names or positions of parameters that are no arrays, but decide what the function does: each value has a plan
         of its own. They must be hashable. Keyword-only parameters and ``**kwargs`` are static anyway, and so is what
-        can be no array: None, True and False, text.
+        can be no array: None, True and False, text, dtypes, functions and classes.
     threads, optimize, disable, precision
         As `Graph.compile` takes them.
     max_plans : int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -133,6 +134,11 @@ def _advice(name: str, path: str, entries: list[tuple[str, str]]) -> str:
             f"argument {path!r}, a Python number that the function needs when it is traced (an if, range(), a function "
             f"of `math`), had {count} values ({shown}): use NumPy's functions of it, and np.where instead of if"
         )
+    if kinds == {"function"}:
+        return (
+            f"argument {path!r} was {count} functions, one made anew in each call perhaps: make it once, and pass the "
+            "numbers that it holds as arguments"
+        )
     if kinds == {"instance"}:
         return f"the method was called on {count} instances: compile a function that takes their arrays as arguments"
     if kinds == {"structure"}:
@@ -194,7 +200,8 @@ class Patience:
 def _distinct(place: Place) -> Any:
     """Return what tells a leaf from others of its kind."""
     if place.kind == b"i":
-        return id(place.value)
+        # Functions that are made anew in each call, where another one was before, have their code in common.
+        return id(place.value.__code__ if type(place.value) is FunctionType else place.value)
     return place.spec or (place.value if place.key is None else place.key)
 
 

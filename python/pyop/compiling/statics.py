@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
+import functools
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-__all__ = ["static_key"]
+from .._core import CompiledFunction, Op
+
+__all__ = ["is_dtype", "is_function", "static_key"]
+
+_FUNCTIONS = (FunctionType, np.ufunc, type(np.sum), type, functools.partial, CompiledFunction, Op)
+
+
+def is_function(x: Any) -> bool:
+    """Say whether an argument is a function or a class, of which there is one: it is static by itself, and looked at
+    in every call as what the function holds is.
+
+    >>> import numpy as np
+    >>> from pyop.compiling.statics import is_function
+    >>> is_function(np.sin), is_function(len), is_function([].append)
+    (True, True, False)
+    """
+    if type(x) is BuiltinFunctionType:
+        return x.__self__ is None or isinstance(x.__self__, ModuleType)
+    return isinstance(x, _FUNCTIONS)
+
+
+def is_dtype(x: Any) -> bool:
+    """Say whether an argument is a dtype of which all is known that equals it: it is static by itself."""
+    return isinstance(x, np.dtype) and x.fields is None and x.metadata is None
 
 
 def static_key(value: Any) -> Any:

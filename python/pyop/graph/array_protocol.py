@@ -54,6 +54,13 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
     """
     from ..functions import ufuncs  # on first use: `import pyop` stays light
 
+    kinds = [*map(type, inputs)]
+    if list in kinds or tuple in kinds:
+        from .lists import with_arrays  # on first use
+
+        made, options = with_arrays(getattr(ufunc, method, ufunc), inputs, kwargs)
+        if made is not inputs:
+            return getattr(ufunc, method)(*made, **options)
     check_operands(f"{_called(ufunc)} of a Value", inputs, kwargs)
     if any(_is_foreign(item) for item in inputs):
         return NotImplemented
@@ -105,6 +112,11 @@ def array_function(
         return NotImplemented
     if has_counters(args, kwargs):
         return with_sizes(array_function, func, types, args, kwargs)
+    kinds = [*map(type, args)]
+    if list in kinds or tuple in kinds:
+        from .lists import with_arrays_of_numbers  # on first use
+
+        args, kwargs = with_arrays_of_numbers(func, args, kwargs)
     refused = _REFUSED.get(func)
     if refused is not None:
         raise refusal(f"{_name(func)} {refused}")
@@ -238,10 +250,16 @@ def _shape(func: Any, a: Any) -> tuple[Any, ...]:
     return found
 
 
+_STAND_INS = ("pyop.tracing.made", "pyop.tracing.twins")  # for the user's own call
+
+
 def _shape_asked(func: Any, a: Any) -> tuple[Any, ...]:
-    asking = sys._getframe(2).f_globals.get("__name__", "")
     found = _shape(func, a)
-    return found if asking.startswith("pyop.") or not watching() else unknown_attribute(a, "shape", found)
+    asking = sys._getframe(2)
+    while asking.f_globals.get("__name__", "").startswith(_STAND_INS) and asking.f_back is not None:
+        asking = asking.f_back
+    inside = asking.f_globals.get("__name__", "").startswith("pyop.")
+    return found if inside or not watching() else unknown_attribute(a, "shape", found)
 
 
 def _ndim(func: Any, a: Any) -> int:

@@ -90,11 +90,22 @@ def _imag(val: Any) -> Any:
     return np.zeros_like(val)[()] if real else NotImplemented
 
 
+def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
+    # A list of truths is one condition, which the node, whose scalars are arrays of no dimension, would not see.
+    first = condlist[0] if isinstance(condlist, (list, tuple)) and condlist else None
+    if type(first) is not Value or not first._is_scalar or np.ndim(x) == 0:
+        return NotImplemented
+    from .lists import array_of  # on first use
+
+    return np.piecewise(x, [array_of(condlist)], funclist, *args, **kw)
+
+
 COMPOSED: dict[Any, Callable[..., Any]] = {
     np.imag: _imag,
     np.nanmax: _only_of_arrays(np.nanmax),
     np.nanmin: _only_of_arrays(np.nanmin),
     np.diff: _diff,
+    np.piecewise: _piecewise,
     np.trapezoid: _trapezoid,
     np.nan_to_num: _nan_to_num,
     np.linalg.matrix_rank: _matrix_rank,

@@ -79,6 +79,7 @@ class Number:
     """
 
     __slots__ = ("_kind", "_places", "_value")
+    _pyop_number = True  # for pyop.graph.lists
 
     def __init__(self, kind: type, value: Value, places: frozenset[int]) -> None:
         self._kind = kind
@@ -127,6 +128,13 @@ class Number:
         specialise(self)
 
     # --- what needs the number
+
+    def _fits(self, dtype: np.dtype[Any]) -> bool:
+        """Say whether it is written into an array of the dtype without being known."""
+        return self._kind in (float, complex) and dtype.kind in ("c" if self._kind is complex else "fc")
+
+    def _needed_with(self, others: list[Any]) -> NoReturn:
+        specialise(*others)
 
     def _needed(self, *args: Any) -> NoReturn:
         specialise(self)

@@ -62,6 +62,8 @@ def share(
     if not (read_only or func in _VIEWS or _is_view(func, args, kwargs)):
         return
     bases = list(_arrays((args, kwargs) if func is not operator.getitem else args[0]))
+    if func is np.diag and bases and bases[0].ndim == 1:
+        return  # a matrix of its own
     captured = any(not isinstance(base, Value) for base in bases)
     for value in flatten(made)[0]:
         if value._is_scalar:

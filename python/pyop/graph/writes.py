@@ -31,6 +31,7 @@ from .sizes import apply
 from .symbolic_number import is_number, specialise
 from .unknown import Unknown
 from .value_refusals import is_store, refuse_write
+from .views import is_basic
 
 __all__ = ["assign", "checked_value", "setitem", "store_part", "view_of", "views_of", "write"]
 
@@ -119,6 +120,8 @@ _TO_CONVERT = frozenset((*(("d", char) for char in "lif?B"), *(("l", char) for c
 def _set(self: Any, value: Any, key: Any) -> None:
     if self.graph._rolling and self.dtype is not None:  # a tape has conversions, and stores of the array's own dtype
         value = value.number()._value if is_counter(value) and self.dtype.char in "dl" else value
+        if type(value) in (list, tuple):
+            value = [x.number() if is_counter(x) else x for x in value]
         known = type(value) is Value and value.shape == () and value.dtype is not None
         if known and (self.dtype.char, value.dtype.char) in _TO_CONVERT:
             value = value.astype(self.dtype)
@@ -137,7 +140,10 @@ def _set(self: Any, value: Any, key: Any) -> None:
         return
     part = indexing.getitem(self.spec, to_specs(key))
     _check_places(self.shape, key)
+    given = value
     value, scalar = checked_value(self.dtype, value)
+    if isinstance(given, (list, tuple)) and type(value) is Value and is_basic(key):
+        _check_depth(part.shape, value.ndim)
     value = _fitted(self.dtype, part.shape, value, bool(is_scalar(operator.getitem, (self, key), {})))
     # What `y[key] += 1` does last: NumPy copies the part onto itself. Of an argument that was not written before, it is
     # a write, which cannot be where that is read-only.
@@ -254,7 +260,7 @@ def checked_value(dtype: np.dtype[Any], value: Any) -> tuple[Any, bool]:
     if is_number(value):
         if value._kind is bool and not value._is_of_arguments and dtype.kind in "biufc":
             return value._value, True
-        if value._kind not in (float, complex) or dtype.kind not in ("c" if value._kind is complex else "fc"):
+        if not value._fits(dtype):
             specialise(value)
         return value._value, True
     if type(value) is Unknown:  # the number of elements of `y`, say: it is written as the Python number that it is
@@ -279,17 +285,17 @@ def checked_value(dtype: np.dtype[Any], value: Any) -> tuple[Any, bool]:
         plain = [type(x) in _NUMBERS or issubclass(type(x), np.number) for x in leaves]
         if all(plain):
             return _as_tuples(value), False
-        if len(leaves) == len(value) and any(is_number(x) or is_counter(x) for x in leaves):
-            leaves = [x.number()._value[()] if is_counter(x) else x._value[()] if is_number(x) else x for x in leaves]
-        if len(leaves) == len(value) and all(p or _is_plain_scalar(x) for p, x in zip(plain, leaves, strict=True)):
-            return np.stack([np.asarray(x) if p else x for p, x in zip(plain, leaves, strict=True)]), False
-        if any(type(x) is Value or is_number(x) for x in leaves):
-            raise refuse_write("`x[key] = [...]`", "put the parts together with np.stack: x[key] = np.stack([a, b])")
+        from .lists import array_of, holds_values  # on first use
+
+        if holds_values(value):
+            return array_of(value, dtype), False
     raise refuse_write("`x[key] = y`", f"`y` is a {kind.__name__}: make it an array with np.asarray; {_INSTEAD}")
 
 
-def _is_plain_scalar(x: Any) -> bool:
-    return type(x) is Value and bool(x._is_scalar) and x.dtype is not None and x.dtype.kind in _KINDS
+def _check_depth(shape: Any, depth: Any) -> None:
+    """Raise NumPy's error for a list that is deeper than the part that is written, which an array may be."""
+    if shape is not None and depth is not None and depth > len(shape):
+        np.empty((1,) * len(shape))[...] = np.zeros((1,) * depth).tolist()
 
 
 def _as_tuples(x: Any) -> Any:

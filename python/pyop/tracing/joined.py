@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .._core import Value
+from ..graph.lists import array_of, holds_values, is_symbolic
 from ..graph.symbolic_number import is_number
-from .literals import array_of, holds_values
 from .made import made_value
 from .twins import STAND_INS, graph_under_twins
 
@@ -39,7 +38,7 @@ class _Joined:
     def __getitem__(self, key: Any) -> Any:
         graph = graph_under_twins()
         items = key if isinstance(key, tuple) else (key,)
-        if graph is None or not any(holds_values(x) for x in items) or any(isinstance(x, str) for x in items):
+        if not any(holds_values(x) for x in items) or any(isinstance(x, str) for x in items):
             made = self._original[key]
             return made if graph is None or type(made) is not np.ndarray else made_value(graph, made)
         parts: list[Any] = []
@@ -48,17 +47,17 @@ class _Joined:
             if isinstance(item, slice):
                 part = self._original[item].ravel()
             elif isinstance(item, (list, tuple)) and holds_values(item):
-                part = array_of(graph, item)
+                part = array_of(item)
             else:
                 part = item._value if is_number(item) else item
             weak = is_number(item) or isinstance(item, _KNOWN)
             kinds.append(item._kind(1) if is_number(item) else item if weak else getattr(part, "dtype", part))
-            parts.append(part if type(part) is Value or weak else np.asarray(part))
+            parts.append(part if is_symbolic(part) or weak else np.asarray(part))
         wanted = np.result_type(*(x if isinstance(x, (*_KNOWN, np.dtype)) else np.asarray(x).dtype for x in kinds))
         return np.concatenate([self._shaped(x, wanted) for x in parts], axis=-1 if self._columns else 0)
 
     def _shaped(self, x: Any, dtype: Any) -> Any:
-        x = x if type(x) is Value else np.asarray(x, dtype)
+        x = x if is_symbolic(x) else np.asarray(x, dtype)
         x = x if x.dtype == dtype else x.astype(dtype)
         if self._columns:
             return x[..., None] if x.ndim == 1 else x.reshape(1, 1) if x.ndim == 0 else x

@@ -7,7 +7,6 @@ by which it becomes what the function writes. `literals` has ``np.array`` and it
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
@@ -22,8 +21,9 @@ from ..gradients.fresh import fresh
 from ..graph.array_protocol import ANSWERED
 from ..graph.counter import has_counters, size_of
 from ..graph.graph import Graph
+from ..graph.lists import array_of, holds_values, with_arrays
 from ..graph.sizes import apply
-from .twins import graph_under_twins, stand_in
+from .twins import OF_KINDS, STAND_INS, StandIn, graph_under_twins, stand_in
 
 __all__ = ["made_of", "made_value"]
 
@@ -64,6 +64,7 @@ def made_of(original: Callable[..., Any]) -> Callable[..., Any]:
     """The function with Values for the arrays that it makes."""
 
     def make(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = with_arrays(original, args, kwargs)
         graph = graph_under_twins()
         if graph is None:
             return original(*args, **kwargs)
@@ -159,7 +160,9 @@ def _size(seen: list[tuple[dict[str, int], int]], candidates: list[Dim]) -> Any:
 
 
 def _full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **options: Any) -> Any:
-    """``np.full`` of a Value."""
+    """``np.full`` of a Value, or of a list of such."""
+    if isinstance(fill_value, (list, tuple)) and holds_values(fill_value):
+        fill_value = array_of(fill_value)
     if graph_under_twins() is None or type(fill_value) is not Value or fill_value.dtype is None or options:
         return made_of(np.full)(shape, fill_value, dtype, order, **options)
     made = made_of(np.zeros)(shape, fill_value.dtype if dtype is None else dtype, order)
@@ -177,15 +180,45 @@ def _length(x: Any) -> Any:
 def _functions() -> Iterator[Any]:
     for module in (np, np.linalg, np.fft):
         for name in dir(module):
-            if name.startswith("_") or name in sys.modules:
-                continue
             found = vars(module).get(name)
-            if isinstance(found, (FunctionType, BuiltinFunctionType, np.ufunc, type(np.sum))):
+            if not name.startswith("_") and isinstance(
+                found, (FunctionType, BuiltinFunctionType, np.ufunc, type(np.sum))
+            ):
                 yield found
 
 
+class _Ufunc(StandIn):
+    """Stand for a ufunc, whose methods have stand-ins, too."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._original, name)
+        return StandIn(found, made_of(found)) if name in _METHODS else found
+
+
+_METHODS = frozenset(("reduce", "accumulate", "outer", "reduceat", "at"))
+_OF_DTYPES = (np.result_type, np.can_cast)  # which are lists too
+
+
+def _asked(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of dtypes and shapes alone with arrays in the place of lists."""
+
+    def ask(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = with_arrays(original, args, kwargs)
+        return original(*args, **kwargs)
+
+    return ask
+
+
 for _original in _functions():
-    if _original not in ANSWERED:  # those look at who asks
-        stand_in(_original, made_of(_original))
+    if _original in _OF_DTYPES:
+        continue
+    _call = (_asked if _original in ANSWERED else made_of)(_original)
+    if isinstance(_original, np.ufunc):
+        STAND_INS[id(_original)] = _original, _Ufunc(_original, _call)
+    else:
+        stand_in(_original, _call)
+OF_KINDS[np.ufunc] = lambda x: _Ufunc(x, made_of(x))
 stand_in(np.full, _full)
 stand_in(len, _length)

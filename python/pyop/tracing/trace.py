@@ -40,14 +40,23 @@ def trace(fn: Callable[..., Any], /, *specs: Any, name: str | None = None) -> Gr
     """
     if not callable(fn):
         raise TypeError(f"trace takes a callable, got {type(fn).__name__} {fn!r:.80}")
-    graph = Graph(name=check_name(name) if name is not None else default_name(fn))
+    from .again import called  # on first use
+
+    own_name = check_name(name) if name is not None else default_name(fn)
+    graph: Graph = called(lambda f: _traced(f, fn, specs, own_name), fn, ())
+    return graph
+
+
+def _traced(f: Callable[..., Any], fn: Callable[..., Any], specs: tuple[Any, ...], name: str) -> Graph:
+    """Return the graph of `f`, which is `fn` or its twin."""
+    graph = Graph(name=name)
     names = Parameters.of(fn).arrays
     with graph:
         arguments = [_inputs_of(graph, spec, names[k] if k < len(names) else "input") for k, spec in enumerate(specs)]
         try:
             refuse_exact_types(fn)
             refuse_error_handling(fn)
-            result = call_watched(fn, tuple(arguments), {})
+            result = call_watched(f, tuple(arguments), {})
         except Exception as error:
             note_call(error, f"pyop.trace called {graph.name}")
             raise

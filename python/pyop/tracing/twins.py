@@ -39,7 +39,16 @@ from .libraries import is_installed, is_library
 from .names import imported
 from .rewritten import rewritten
 
-__all__ = ["BUILTINS", "CALLED_INSTEAD", "STAND_INS", "StandIn", "Twins", "called_instead", "graph_under_twins"]
+__all__ = [
+    "BUILTINS",
+    "CALLED_INSTEAD",
+    "OF_KINDS",
+    "STAND_INS",
+    "StandIn",
+    "Twins",
+    "called_instead",
+    "graph_under_twins",
+]
 __all__ += ["stand_in"]
 
 STAND_INS: dict[int, tuple[Any, Any]] = {}
@@ -51,9 +60,12 @@ BUILTINS: dict[str, Any] = {}
 # Of functions that see their globals as a dict, or code that runs in them.
 _SEES_GLOBALS = frozenset(("globals", "eval", "exec", "__globals__", "vars", "locals"))
 _LARGEST = 1 << 20  # elements of an array that a function holds and the graph gets a copy of
-_HAS_STAND_INS = frozenset(("math", "numpy"))
+_HAS_STAND_INS = frozenset(("math", "numpy", "scipy"))
 _STORES = frozenset(("STORE_DEREF", "DELETE_DEREF"))
 
+
+OF_KINDS: dict[type, Callable[[Any], Any]] = {}
+"""What makes stand-ins of objects of other libraries, by their types: of the ufuncs of SciPy."""
 
 CALLED_INSTEAD: dict[int, tuple[Any, Any]] = {}
 """As `STAND_INS`, of types: they are themselves but where they are called by a name of the module or of NumPy."""
@@ -99,9 +111,9 @@ def stand_in(original: Any, call: Callable[..., Any]) -> None:
     """Have twins call something else in place of a function.
 
     >>> from pyop.tracing.twins import STAND_INS, stand_in
-    >>> stand_in(min, max)
-    >>> STAND_INS.pop(id(min))[1](1, 2)
-    2
+    >>> stand_in(oct, hex)
+    >>> STAND_INS.pop(id(oct))[1](10)
+    '0xa'
     """
     STAND_INS[id(original)] = original, StandIn(original, call)
 
@@ -143,7 +155,8 @@ class Twins:
     (False, True, True, array([0., 0.]))
     """
 
-    def __init__(self, calls: Any = None) -> None:
+    def __init__(self, calls: Any = None, rewrites: bool = True) -> None:
+        self._rewrites = rewrites  # for loops and what is called behind attributes
         # With these, other libraries are called by nodes (`pyop.tracing.foreign`).
         self.calls = calls
         self._given_away: list[tuple[Any, Any]] = []
@@ -168,6 +181,8 @@ class Twins:
         kind = type(x)
         if self.calls is not None and kind is not ModuleType and (there := self._foreign(x, self)) is not x:
             return self._keep(x, there)
+        if kind in OF_KINDS:
+            return self._keep(x, OF_KINDS[kind](x))
         if kind is FunctionType:
             return self._function(x)
         if kind is MethodType:
@@ -267,7 +282,7 @@ class Twins:
             cell if name in bound or _held(cell) is _EMPTY else CellType()
             for name, cell in zip(fn.__code__.co_freevars, cells, strict=True)
         ]
-        code = rewritten(fn.__code__, _modules(fn), _objects(fn))
+        code = rewritten(fn.__code__, _modules(fn), _objects(fn)) if self._rewrites else fn.__code__
         twin = FunctionType(code, self._globals_of(fn), fn.__name__, None, tuple(own) if own else None)
         self._keep(fn, twin)  # it may be in a cell of its own
         for cell, new in zip(cells, own, strict=True):

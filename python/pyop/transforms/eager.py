@@ -21,6 +21,8 @@ from ..autograd.linear import Alias
 from ..autograd.op_calls import class_of_arrays
 from ..containers import check_rules, plain_array
 from ..gradients import table
+from ..refusals import call_watched
+from ..tracing.again import called
 from .marker import check_has_gradient
 from .opened import Argnums, Chosen, Opened, check_examples, check_like, without_gradient
 from .pulled import pull_in_graph
@@ -71,7 +73,7 @@ class Eager(Opened):
 
     def call(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the function returns, recorded."""
-        return _core.call_recorded(f, args, kwargs, self.inputs)
+        return called(lambda f: _core.call_recorded(f, args, kwargs, self.inputs), f, (args, kwargs))
 
     def out(self, tree: Any) -> Any:
         """What is handed to the caller: arrays, or Tensors where derivatives of it may be asked for."""
@@ -173,7 +175,8 @@ def _jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, .
 
     def flat(*xs: Any) -> Any:
         full = iter(xs)
-        result = f(*structure.unflatten([x if t is None else next(full) for x, t in zip(leaves, given, strict=True)]))
+        args = structure.unflatten([x if t is None else next(full) for x, t in zip(leaves, given, strict=True)])
+        result = called(lambda f: call_watched(f, args, {}), f, args)
         found, form = flatten(result)
         check_examples(found)
         shape[:] = [form, [type(y) is Tensor for y in found]]

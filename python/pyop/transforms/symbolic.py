@@ -10,8 +10,8 @@ import numpy as np
 from .._core import Value, graph_being_built
 from .._tree import flatten
 from ..gradients.unbroadcast import broadcast_like, shape_of
-from ..graph.graph import twinned
 from ..refusals import call_watched
+from ..tracing.again import called
 from .forward import forward
 from .marker import open_value
 from .opened import Argnums, Opened, check_like
@@ -39,7 +39,7 @@ class Symbolic(Opened):
     def call(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the function returns; refusals in it are raised, even if it catches them."""
         self.inputs = self.lent(self.inputs)  # as they are at entry, whatever the function writes there
-        return call_watched(twinned(f), args, kwargs)
+        return called(lambda f: call_watched(f, args, kwargs), f, (args, kwargs))
 
     def seed(self, value: Any) -> Any:
         """The cotangent one."""
