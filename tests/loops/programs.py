@@ -4,7 +4,9 @@ complex steps give its gradient to the last digits.
 
 from __future__ import annotations
 
+import linecache
 import random
+import zlib
 
 import numpy as np
 
@@ -84,8 +86,9 @@ def program(seed: int, stops: bool = True) -> str:
 
 def function(text: str):
     scope = {"np": np, "pyop": pyop}
-    exec(compile(text, "<program>", "exec"), scope)
-    # Twins and sites of loops read the code object; they need no source.
+    file = f"<program {zlib.crc32(text.encode())}>"
+    linecache.cache[file] = len(text), None, text.splitlines(True), file  # control flow is lifted from the source
+    exec(compile(text, file, "exec"), scope)
     return scope["f"]
 
 

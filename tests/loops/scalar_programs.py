@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import linecache
 import random
 import sys
 import warnings
@@ -163,7 +164,9 @@ def outcome(f: Callable[..., Any], args: list[Any], errstate: dict[str, str]) ->
 def function(source: str, seed: int) -> Callable[..., Any]:
     """The function `f` of a source."""
     scope: dict[str, Any] = {"np": np}
-    exec(compile(source, f"<program {seed}>", "exec"), scope)
+    file = f"<program {seed} of numbers>"
+    linecache.cache[file] = len(source), None, source.splitlines(True), file
+    exec(compile(source, file, "exec"), scope)
     return scope["f"]
 
 

@@ -139,6 +139,7 @@ def leaves(x):
 AS_WRITTEN = [counter_bound_anew, counter_of_two, weak_or_not, kept, grows_fast, leaves]
 
 
+@pytest.mark.filterwarnings("ignore::pyop.RetraceWarning")  # of a loop that decides in each iteration, as it is
 @pytest.mark.parametrize("options", [{}, {"optimize": False}, {"threads": 2}], ids=str)
 @pytest.mark.parametrize("f", [*ROLLED, *AS_WRITTEN])
 def test_bits(f, options):
