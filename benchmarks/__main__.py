@@ -37,6 +37,7 @@ SUITES = {
     "kernels": "B24, B25: kernels as people write them (tests/programs), compiled, against NumPy, numba and DaCe",
     "science": "B41: 88 programs as scientists write them (benchmarks/science), compiled: bits, first call, speed",
     "varying": "B37, B39: compiled functions whose numbers, shapes or texts differ in each call, over the plain ones",
+    "siblings": "B40: results in containers over an array's; first calls on new instances and of new closures",
     "stencils": "B26: steps of stencils, compiled, against numba's explicit loops and NumPy",
     "arrays": "B17: arrays of torch, JAX, Arrow and others as arguments of an op, over an ndarray",
     "native": "B15: an op of compiled code on 8 doubles against np.add, ctypes, cffi and numba",

@@ -53,7 +53,7 @@ void look_for_quick_way(BoundPlanObject& b, PyObject* const* args, size_t n) try
         g.ndim = PyArray_NDIM(a);
         g.dims.assign(PyArray_DIMS(a), PyArray_DIMS(a) + g.ndim);
     }
-    *b.quick = QuickArrays::make(plan, given, bound_otherwise);
+    *b.quick = QuickArrays::make(plan, given, nullptr, bound_otherwise);
     if (*b.quick && (*b.quick)->writes()) b.quick->reset();
 } catch (const std::bad_alloc&) {
     // There are slower ways.

@@ -293,7 +293,27 @@ bool Captured::holds(const Word& word) {
     return true;
 }
 
+namespace {
+
+// An iterator over a set, which a comparison may make, has the collector run up to CPython 3.11, and that may run
+// anything: it could have this plan forgotten.
+class NoCollection {
+  public:
+#if PY_VERSION_HEX < 0x030C0000
+    NoCollection() : enabled_(PyGC_Disable()) {}
+    ~NoCollection() {
+        if (enabled_) PyGC_Enable();
+    }
+
+  private:
+    const bool enabled_;
+#endif
+};
+
+}  // namespace
+
 bool Captured::compare() const {
+    [[maybe_unused]] const NoCollection none;
     return std::all_of(owners_.begin(), owners_.end(), [](const Owner& owner) { return holds(owner); }) && holds(rows_);
 }
 

@@ -12,6 +12,7 @@
 #include "plan/quick/quick_arrays.h"
 #include "plan/quick/quick_numbers.h"
 #include "plan/read_call.h"
+#include "plan/result_forms.h"
 #include "profile/scope.h"
 #include "runtime/errors.h"
 #include "runtime/lazy.h"
@@ -71,6 +72,7 @@ PyObject* run_plan_of(const Guard& guard, const Call& call, const Leaves& leaves
                                        : run_on_leaves_new(guard, plan.get(), leaves.items.data(), out));
     if (!result || !finish) return result.release();
     if (form == NumberForm::Scalar && out) return result.release();  // the caller's own array
+    if (form == NumberForm::Listed) return formed_steal(result.release(), finish.get(), out);
     if (form != NumberForm::Other) return in_form_steal(result.release(), form);
     return survive([&] { return PyObject_CallFunctionObjArgs(finish.get(), result.get(), out, nullptr); });
 }
@@ -334,7 +336,9 @@ PYOP_INLINE PyObject* run_flat(PyObject* self, const Guard& guard, PyObject* con
     PyObject* plan = guard.plan.get();  // keeps itself alive while it runs
     const bool goes_on = guard.goes_on;
     const NumberForm form = guard.quick.form;
+    const Ref listed = form == NumberForm::Listed ? guard.finish : Ref();
     PyObject* result = reinterpret_cast<PlanObject*>(plan)->vectorcall(plan, args, static_cast<size_t>(n), nullptr);
+    if (listed) result = formed_steal(result, listed.get(), nullptr);
     if (PYOP_LIKELY(result || !goes_on)) return in_form_steal(result, form);
     return go_on_flat(self, args, n);
 }
@@ -378,8 +382,10 @@ PyObject* call_general(PyObject* self, PyObject* const* args, size_t nargsf, PyO
         const Ref plan = guard->plan;
         const bool goes_on = guard->goes_on;
         const NumberForm form = guard->quick.form;
+        const Ref listed = form == NumberForm::Listed ? guard->finish : Ref();
         PyObject* result = guarded([&] { return run_on_leaves_new(*guard, plan.get(), args, nullptr); },
                                    static_cast<PyObject*>(nullptr));
+        if (listed) result = formed_steal(result, listed.get(), nullptr);
         return PYOP_LIKELY(result || !goes_on) ? in_form_steal(result, form) : go_on_flat(self, args, n);
     }
     if (stack_is_low()) return no_stack_left(" in a compiled function");

@@ -45,6 +45,7 @@ class ResultTree {
         return stack[0];
     }
 
+    bool is_leaf() const { return steps_.size() == 1 && steps_[0].kind == Step::Leaf; }
     int traverse(visitproc visit, void* arg) const;
 
   private:

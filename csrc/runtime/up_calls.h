@@ -107,8 +107,8 @@
     X(name, "plan/places.cpp", "Dim: its name, or None for an expression")                                                \
     X(evaluate, "plan/feeds.cpp", "Dim: (sizes by name) -> int, or a Dim where one is missing")                           \
     X(infer, "graph/infer.cpp", "Signature: (specs) -> specs. Abstract rules: (specs, statics) -> (specs, contract)")     \
-    X(flatten_up_to, "array/call/adopt.cpp op/op_bind.cpp", "TreeDef: (tree) -> leaves, by the structure of the TreeDef") \
-    X(unflatten, "array/call/tree_call.cpp op/op_call.cpp plan/call.cpp", "TreeDef: (leaves) -> tree")                    \
+    X(flatten_up_to, "array/call/adopt.cpp op/op_bind.cpp plan/result_forms.cpp", "TreeDef: (tree) -> leaves, by the structure of the TreeDef") \
+    X(unflatten, "array/call/tree_call.cpp op/op_call.cpp plan/call.cpp plan/result_forms.cpp", "TreeDef: (leaves) -> tree")                    \
     X(match, "plan/guard.cpp", "TreeDef: (tree, ordered) -> leaves, or None for another structure")                       \
     X(bind, "op/op_type.cpp", "CallOnTrees: (instance) -> the same for a bound method")                                   \
     X(saving, "op/op_symbolic.cpp", "OpGradient: (function, contract, spec) that also gives the residuals, or None")      \

@@ -1,6 +1,7 @@
 // plan/quick/number_form.cpp: numbers as NumPy's scalars and Python's numbers.
 #include "plan/quick/number_form.h"
 
+#include "plan/result_forms.h"
 #include "runtime/lazy.h"
 #include "runtime/ref.h"
 
@@ -39,6 +40,7 @@ PyObject* scalar_new(PyArray_Descr* dtype, const void* number) {
 NumberForm number_form_of(PyObject* finish) {
     if (!finish) return NumberForm::AsIs;
     if (finish == item_method()) return NumberForm::Python;
+    if (result_forms_of(finish)) return NumberForm::Listed;
     if (PyCFunction_Check(finish) && PyCFunction_GetFunction(finish) == scalar_of) return NumberForm::Scalar;
     return NumberForm::Other;
 }

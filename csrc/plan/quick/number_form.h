@@ -9,6 +9,7 @@ enum class NumberForm : int8_t {
     AsIs,
     Python,  // the number in an array of no dimension, as Python's
     Scalar,  // that number as NumPy's scalar
+    Listed,  // plan/result_forms.h
     Other,   // a callable knows (python/pyop/compiling/results.py)
 };
 

@@ -106,7 +106,7 @@ bool QuickArrays::read_externals(const PlanObject& plan, const LoopGroup& group,
 }
 
 std::shared_ptr<const QuickArrays> QuickArrays::make(const PlanObject& plan, const std::vector<QuickArgument>& given,
-                                                     QuickOtherwise otherwise) {
+                                                     PyObject* finish, QuickOtherwise otherwise) {
     const Program& p = *plan.program;
     const LoopGroup* const group = group_of(p);
     if (!group || given.size() != p.feeds.size() || !p.feed_exprs.empty() || !results_are_outputs(p) ||
@@ -124,7 +124,8 @@ std::shared_ptr<const QuickArrays> QuickArrays::make(const PlanObject& plan, con
         const Argument& target = made->arguments_[write.feed];
         const QuickArgument& g = given[write.feed];
         if (p.outputs.size() != 1 || !leaves.empty() || plan.form != FetchForm::Single ||
-            target.dtype != made->run_->dtype(0) || g.dims != made->shape_ || made->run_->bytes(0) > kMostStaged)
+            target.dtype != made->run_->dtype(0) || g.dims != made->shape_ || made->run_->bytes(0) > kMostStaged ||
+            finish)
             return nullptr;
         made->written_ = static_cast<int32_t>(write.feed);
         // Where all lie side by side, bounds are soon compared.
@@ -132,10 +133,12 @@ std::shared_ptr<const QuickArrays> QuickArrays::make(const PlanObject& plan, con
             if (a.type == &PyArray_Type) a.flags = kSideBySide;
         made->arguments_[write.feed].flags |= NPY_ARRAY_WRITEABLE;
     } else {
-        made->tuple_ = plan.form == FetchForm::Tuple;
-        if (!made->tuple_ && plan.form != FetchForm::Single) return nullptr;
-        if (leaves.size() != made->run_->n_results() || leaves.empty() || (!made->tuple_ && leaves.size() != 1))
-            return nullptr;
+        if (plan.form == FetchForm::Tree && !plan.plain_tree) return nullptr;
+        if (leaves.size() != made->run_->n_results() || leaves.empty()) return nullptr;
+        const ResultForms* const forms = result_forms_of(finish);
+        if (forms && !(plan.form == FetchForm::Tuple && forms->are_arrays())) return nullptr;
+        made->form_ = plan.form;
+        made->finish_ = finish;
         for (size_t k = 0; k < leaves.size(); ++k)
             if (leaves[k] != static_cast<int32_t>(k)) return nullptr;  // one result in two places
     }
@@ -148,9 +151,9 @@ std::shared_ptr<const QuickArrays> QuickArrays::make(const PlanObject& plan, con
                      made->shape_[0],
                      made->run_->bytes(0),
                      made->shape_.data()};
-    made->one_result_ = made->written_ < 0 && !made->tuple_;
+    made->one_result_ = made->written_ < 0 && plan.form == FetchForm::Single;
     made->otherwise_ = otherwise;
-    made->plan_ = p.plan;
+    made->plan_ = &plan;
     made->graph_ = &graph_of(plan.graph);
     made->recyclers_.resize(made->run_->n_results());
     return made;
@@ -267,11 +270,27 @@ PyObject* QuickArrays::call_anew(PyObject* const* args, char** streams, QuickNum
     if (PYOP_UNLIKELY(!again) && (!take_anew(results) || !read(args, streams, numbers))) return drop();
     for (size_t k = 0; k < n; ++k) streams[run_->stream(k)] = PyArray_BYTES(as_array(results[k]));
     if (PYOP_UNLIKELY(!run_->run(streams))) return drop();
-    if (PYOP_LIKELY(!tuple_)) return results[0];
-    PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(n));
-    if (!tuple) return drop();
-    for (size_t k = 0; k < n; ++k) PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(k), results[k]);
-    return tuple;
+    return PYOP_LIKELY(form_ == FetchForm::Single) ? results[0] : assembled(results);
+}
+
+PyObject* QuickArrays::assembled(PyObject** results) const {
+    const auto n = static_cast<Py_ssize_t>(recyclers_.size());
+    const auto take = [&](size_t k) { return std::exchange(results[k], nullptr); };
+    PyObject* made;
+    if (finish_) {
+        made = result_forms_of(finish_)->build_new([&](size_t k, const ResultForms::Leaf&) { return take(k); });
+    } else if (form_ == FetchForm::Tree) {
+        made = plan_->plain_tree->build_new(take);
+    } else if ((made = form_ == FetchForm::Tuple ? PyTuple_New(n) : PyList_New(n))) {
+        for (Py_ssize_t k = 0; k < n; ++k) {
+            if (form_ == FetchForm::Tuple)
+                PyTuple_SET_ITEM(made, k, take(static_cast<size_t>(k)));
+            else
+                PyList_SET_ITEM(made, k, take(static_cast<size_t>(k)));
+        }
+    }
+    for (Py_ssize_t k = 0; !made && k < n; ++k) Py_XDECREF(results[k]);
+    return made;
 }
 
 PyObject* QuickArrays::call_holding(PyObject* const* args, char** streams, QuickNumber* numbers, PyObject* self,
@@ -280,7 +299,7 @@ PyObject* QuickArrays::call_holding(PyObject* const* args, char** streams, Quick
     const QuickOtherwise otherwise = otherwise_;
     {
         const auto alive = shared_from_this();
-        const Ref plan = Ref::borrow(plan_);
+        const Ref plan = Ref::borrow(plan_->program->plan), finish = Ref::borrow(finish_);
         if (PyObject* result = call_anew(args, streams, numbers)) return result;
     }
     return otherwise(self, args, nargsf, names);

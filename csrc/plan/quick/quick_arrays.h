@@ -13,6 +13,7 @@
 #include "plan/group/small_run.h"
 #include "plan/plan.h"
 #include "plan/quick/argument.h"
+#include "plan/result_forms.h"
 
 namespace pyop {
 
@@ -21,9 +22,9 @@ class QuickArrays : public std::enable_shared_from_this<QuickArrays> {
     static constexpr size_t kMost = 16;  // arguments, and externals
     static constexpr size_t kMostResults = 4;
 
-    // Null: not a plan for this.
+    // Null: not a plan for this. `finish`: what makes the result, as long as the quick way is there, or null.
     static std::shared_ptr<const QuickArrays> make(const PlanObject& plan, const std::vector<QuickArgument>& given,
-                                                   QuickOtherwise otherwise);
+                                                   PyObject* finish, QuickOtherwise otherwise);
 
     size_t n_arguments() const { return n_arguments_; }
     bool writes() const { return written_ >= 0; }
@@ -67,6 +68,7 @@ class QuickArrays : public std::enable_shared_from_this<QuickArrays> {
     PyObject* call_holding(PyObject* const* args, char** streams, QuickNumber* numbers, PyObject* self, size_t nargsf,
                            PyObject* names) const;
     PyObject* call_anew(PyObject* const* args, char** streams, QuickNumber* numbers) const;
+    PyObject* assembled(PyObject** results) const;  // which it takes
 
     std::vector<QuickArgument> given_;  // owns what `arguments_` points to
     std::vector<Argument> arguments_;
@@ -78,10 +80,12 @@ class QuickArrays : public std::enable_shared_from_this<QuickArrays> {
     std::vector<bool> repeated_;
     std::unique_ptr<SmallRun> run_;
     int32_t written_ = -1;  // the argument that is written into, by a plan that returns None
-    bool tuple_ = false, one_result_ = false;  // the latter: which is returned, and alone
+    bool one_result_ = false;  // which is returned, and alone
+    FetchForm form_ = FetchForm::Single;
+    PyObject* finish_ = nullptr;  // borrowed; of ResultForms, or null
     std::vector<uint16_t> others_;  // externals that are constants, numbers, or arguments that another one is
     QuickOtherwise otherwise_ = nullptr;
-    PyObject* plan_ = nullptr;  // borrowed
+    const PlanObject* plan_ = nullptr;  // borrowed
     const Graph* graph_ = nullptr;
     mutable std::vector<ResultRecycler> recyclers_;
 };

@@ -28,7 +28,7 @@ bool as_python(PyArray_Descr* dtype) {
 }  // namespace
 
 std::shared_ptr<const QuickNumbers> QuickNumbers::make(const PlanObject& plan, const std::vector<QuickArgument>& given,
-                                                       NumberForm form, bool decides, bool alert) {
+                                                       NumberForm form, PyObject* finish, bool decides, bool alert) {
     const Program& p = *plan.program;
     if (given.size() != p.feeds.size() || given.size() > kMost || form == NumberForm::Other || !p.writes.empty() ||
         !p.feed_exprs.empty())
@@ -47,21 +47,29 @@ std::shared_ptr<const QuickNumbers> QuickNumbers::make(const PlanObject& plan, c
             {g.type, dtype, g.type_num, feeds.back().cell, static_cast<uint32_t>(PyDataType_ELSIZE(dtype))});
     }
     if (!builder.program(p, feeds, results)) return nullptr;
+    std::vector<NumberForm> wanted(results.size(), form);
+    if (const ResultForms* forms = result_forms_of(finish)) {
+        if (!forms->holds_none()) return nullptr;
+        wanted = forms->wanted();
+        made->forms_ = forms;
+        made->finish_ = finish;
+    }
     made->tuple_ = plan.form == FetchForm::Tuple;
     const std::vector<int32_t>& leaves = *plan.leaves;
     if (!made->tuple_ && plan.form != FetchForm::Single) return nullptr;
     if (leaves.size() != results.size() || leaves.empty() || (!made->tuple_ && leaves.size() != 1)) return nullptr;
+    if (wanted.size() != results.size()) return nullptr;
     for (size_t k = 0; k < results.size(); ++k) {
         if (leaves[k] != static_cast<int32_t>(k) || results[k].kind != TapeValue::Number) return nullptr;
         // What is an argument, or a constant, is returned as that array.
         for (const TapeValue& feed : feeds)
-            if (feed.cell == results[k].cell && form != NumberForm::Python) return nullptr;
-        if (p.outputs[k].constant() || (form == NumberForm::Python && !as_python(results[k].dtype))) return nullptr;
+            if (feed.cell == results[k].cell && wanted[k] != NumberForm::Python) return nullptr;
+        if (p.outputs[k].constant() || (wanted[k] == NumberForm::Python && !as_python(results[k].dtype)))
+            return nullptr;
         for (size_t j = 0; j < k; ++j)
             if (results[j].cell == results[k].cell) return nullptr;
-        made->results_.push_back({results[k].dtype, results[k].cell});
+        made->results_.push_back({results[k].dtype, results[k].cell, wanted[k]});
     }
-    if (made->tuple_ && form != NumberForm::AsIs) return nullptr;
     builder.emit(TapeOp::Stop, 0, 0, 0);
     if (builder.full()) return nullptr;
     made->tape_ = builder.finish();
@@ -134,7 +142,7 @@ PyObject* QuickNumbers::array_anew(size_t k, const TapeCell* cells) const {
 PYOP_INLINE PyObject* QuickNumbers::result_new(size_t k, const TapeCell* cells) const {
     const Result& result = results_[k];
     const TapeCell* const cell = cells + result.cell;
-    if (form_ == NumberForm::Python) {
+    if (result.form == NumberForm::Python) {
         switch (result.dtype->type_num) {
             case NPY_DOUBLE:
                 return PyFloat_FromDouble(cell->F64);
@@ -144,7 +152,7 @@ PYOP_INLINE PyObject* QuickNumbers::result_new(size_t k, const TapeCell* cells) 
                 return PyBool_FromLong(cell->Bool);
         }
     }
-    if (form_ == NumberForm::Scalar) return scalar_new(result.dtype, cell);
+    if (result.form == NumberForm::Scalar) return scalar_new(result.dtype, cell);
     PyObject* array = recyclers_[k].again(result.dtype, 0, nullptr);
     if (PYOP_UNLIKELY(!array)) return array_anew(k, cells);
     std::memcpy(PyArray_DATA(as_array(array)), cell, static_cast<size_t>(PyDataType_ELSIZE(result.dtype)));
@@ -163,8 +171,10 @@ PYOP_INLINE PyObject* QuickNumbers::run(PyObject* const* args) const {
     } else if (PYOP_UNLIKELY(!came_through(end))) {
         return nullptr;
     }
-    if (PYOP_LIKELY(!tuple_)) return result_new(0, cells);
+    if (PYOP_LIKELY(!tuple_ && !forms_)) return result_new(0, cells);
     const auto alive = shared_from_this();
+    const Ref finish = Ref::borrow(finish_);
+    if (forms_) return forms_->build_new([&](size_t k, const ResultForms::Leaf&) { return result_new(k, cells); });
     Ref tuple = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(results_.size())));
     for (size_t k = 0; tuple && k < results_.size(); ++k) {
         PyObject* made = result_new(k, cells);

@@ -15,6 +15,7 @@
 #include "plan/plan.h"
 #include "plan/quick/argument.h"
 #include "plan/quick/number_form.h"
+#include "plan/result_forms.h"
 #include "plan/tape/tape.h"
 
 namespace pyop {
@@ -23,14 +24,14 @@ class QuickNumbers : public std::enable_shared_from_this<QuickNumbers> {
   public:
     static constexpr size_t kMost = 16;  // arguments
 
-    // Null: not a plan for this. `decides`: it has guards, of which some runs want to be told;
-    // `alert`: every flag raises.
+    // Null: not a plan for this. `finish`: what makes the result, as long as the quick way is there. `decides`: it has
+    // guards, of which some runs want to be told; `alert`: every flag raises.
     static std::shared_ptr<const QuickNumbers> make(const PlanObject& plan, const std::vector<QuickArgument>& given,
-                                                    NumberForm form, bool decides, bool alert);
+                                                    NumberForm form, PyObject* finish, bool decides, bool alert);
 
     size_t n_arguments() const { return n_arguments_; }
     // Whether a call makes what is looked at by the collector, or lets go of arrays, which may run Python.
-    bool may_run_python() const { return tuple_ || form_ == NumberForm::AsIs; }
+    bool may_run_python() const { return tuple_ || forms_ || form_ == NumberForm::AsIs; }
 
     // A vectorcall of `self` with so many arguments, to its end.
     PyObject* call(PyObject* const* args, PyObject* self, size_t nargsf, PyObject* names,
@@ -49,6 +50,7 @@ class QuickNumbers : public std::enable_shared_from_this<QuickNumbers> {
     struct Result {
         PyArray_Descr* dtype;
         uint16_t cell;
+        NumberForm form;
     };
 
     PYOP_INLINE PyObject* run(PyObject* const* args) const;
@@ -64,6 +66,8 @@ class QuickNumbers : public std::enable_shared_from_this<QuickNumbers> {
     Tape tape_;
     std::vector<std::pair<uint16_t, TapeCell>> constants_;
     NumberForm form_ = NumberForm::AsIs;
+    const ResultForms* forms_ = nullptr;  // of `finish_`
+    PyObject* finish_ = nullptr;          // borrowed
     bool tuple_ = false, decides_ = false, alert_ = false;
     const Graph* graph_ = nullptr;
     mutable std::vector<ResultRecycler> recyclers_;

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._core import Value, scalar_of
+from .._core import Plan, ResultForms, Value, scalar_of
 from .._tree import TreeDef, flatten
 from ..declare.dims import Dim
 from ..declare.spec import Spec
@@ -24,38 +24,14 @@ from .arguments import NUMBERS, STATIC_TYPES
 if TYPE_CHECKING:
     from ..graph.merged import Owners
 
-__all__ = ["Apart", "Both", "both", "declare_outputs"]
+__all__ = ["Listed", "declare_outputs", "finishing"]
 
-
-class _Finish:
-    """Makes what the function returns of the arrays of its plan, where these are not all of it."""
-
-    __slots__ = ("leaves", "structure")
-
-    def __init__(self, leaves: list[tuple[str, Any]], structure: TreeDef) -> None:
-        self.leaves = leaves
-        self.structure = structure
-
-    def __call__(self, arrays: tuple[Any, ...], out: Any = None) -> Any:
-        given = iter(arrays)
-        leaves: list[Any] = []
-        for kind, value in self.leaves:
-            if kind == "array":
-                leaves.append(next(given))
-            elif kind == "scalar":
-                leaves.append(scalar_of(next(given)) if out is None else next(given))
-            elif kind == "number":
-                leaves.append(next(given).item())
-            elif kind == "again":
-                leaves.append(leaves[value])
-            elif kind == "as it is":
-                leaves.append(value)
-            else:
-                leaves.append(_copied(value))
-                if kind == "read-only copy":
-                    leaves[-1].flags.writeable = False
-        return self.structure.unflatten(leaves)
-
+# The leaves of a result, each with its kind (csrc/plan/result_forms.h), and its structure.
+Listed = tuple[list[tuple[str, Any]], TreeDef]
+_TAKEN = "asn"
+_NOT_HELD = ("-", 0, 0)
+# What C++ knows without a list (csrc/plan/quick/number_form.h), where the result is one of them.
+_ALONE: dict[str, Any] = {"s": scalar_of, "n": np.ndarray.item}
 
 _ONE_MEMORY = (
     "returned two arrays that it made of no argument and that show one memory: return a copy() of one of them, or make "
@@ -97,14 +73,22 @@ def _shows(a: Any, b: Any) -> bool:
     return type(b) is np.ndarray and np.may_share_memory(a, b) and _share(a, b)
 
 
+def _share(a: Any, b: Any) -> bool:
+    try:
+        return np.shares_memory(a, b, max_work=1000)  # type: ignore[arg-type]  # stubs of NumPy know -1 and 0 only
+    except np.exceptions.TooHardError:
+        return True
+
+
 def _second(array: Any, number: int) -> int:
     return number
 
 
 def declare_outputs(
     graph: Graph, result: Any, name: str, holds: Callable[[Any], bool], scalars: bool = False
-) -> Callable[..., Any] | None:
-    """Declare what a traced function returned; what makes that of the plan's arrays, or None if these are all.
+) -> Listed | None:
+    """Declare what a traced function returned; list the leaves of it, or None if these are the plan's arrays.
+
     `holds` says whether an array is part of the function's own state: then so is the result, in every call. With
     `scalars`, what NumPy returns as a scalar is one.
     """
@@ -126,18 +110,18 @@ def declare_outputs(
             return None
         if structure.is_leaf:
             graph.output(result)
-            return scalar_of
-    template: list[tuple[str, Any]] = []
+            return [("s", None)], structure
+    listed: list[tuple[str, Any]] = []
     values = []
     for k, leaf in enumerate(leaves):
         if is_number(leaf):
-            template.append(("number", None))
+            listed.append(("n", None))
             values.append(leaf._value)
         elif isinstance(leaf, Dim):  # a named size is a number when the plan runs
-            template.append(("number", None))
+            listed.append(("n", None))
             values.append(apply(_second, (graph.inputs[0], leaf), {}, Spec(np.dtype(np.int64), ()), name="size"))
         elif type(leaf) is Unknown:  # so is how many elements a mask has picked
-            template.append(("number", None))
+            listed.append(("n", None))
             values.append(leaf.computed())
         elif isinstance(leaf, Value) and leaf.node.kind == "constant":
             first = _first(leaf, leaves)
@@ -145,22 +129,22 @@ def declare_outputs(
                 raise refusal(f"{name} {_ONE_MEMORY}")
             known = graph.run(leaf)
             if leaf._is_scalar:
-                template.append(("as it is", scalar_of(known)) if scalars else ("copy", known))
+                listed.append(("o", scalar_of(known)) if scalars else ("c", known))
             else:
-                template.append(("copy", known) if first == k else ("again", first))
+                listed.append(("c", known) if first == k else ("r", first))
         elif isinstance(leaf, Value):
-            template.append(("scalar" if scalars and leaf._is_scalar else "array", None))
+            listed.append(("s" if scalars and leaf._is_scalar else "a", None))
             values.append(leaf)
         elif type(leaf) is np.ndarray and leaf.dtype.hasobject and _holds_symbolic(leaf):
             raise may_run_itself(refusal(f"{name} {_AMONG_OBJECTS}"))
         elif type(leaf) is np.ndarray and (first := _first(leaf, leaves)) < k:
-            template.append(("again", first))
+            listed.append(("r", first))
         elif type(leaf) is np.ndarray and _any_base(leaf, holds):
-            template.append(("as it is", leaf))
+            listed.append(("o", leaf))
         elif type(leaf) is np.ndarray and any(_shows(leaf, other) for other in leaves if other is not leaf):
             raise refusal(f"{name} {_ONE_MEMORY}")
         elif type(leaf) is np.ndarray:  # computed of nothing: the same every time, and the caller's own
-            template.append(("copy" if leaf.flags.writeable else "read-only copy", _copied(leaf)))
+            listed.append(("c" if leaf.flags.writeable else "f", _copied(leaf)))
         elif (isinstance(leaf, str) and re.search(_STAND_INS, leaf)) or (
             isinstance(leaf, type) and leaf in (Value, Number, Unknown)
         ):
@@ -169,7 +153,7 @@ def declare_outputs(
                 "return the array, and make the text of the result"
             )
         elif isinstance(leaf, _ATOMS):
-            template.append(("as it is", leaf))
+            listed.append(("o", leaf))
         elif k in structure.beside_fields():
             raise RunItself(
                 f"returns an object that holds a {type(leaf).__name__}, which every call may make anew",
@@ -181,11 +165,8 @@ def declare_outputs(
                 f"{type(leaf).__name__}: what is compiled returns arrays, numbers, text or None, in tuples, lists, "
                 "dicts, named tuples and dataclasses: return those"
             )
-    if structure.is_leaf and template == [("number", None)]:
-        graph.output(values[0])
-        return np.ndarray.item
-    graph.output(tuple(values))
-    return _Finish(template, structure)
+    graph.output(values[0] if structure.is_leaf and listed == [("n", None)] else tuple(values))
+    return listed, structure
 
 
 def _holds_symbolic(x: Any) -> bool:
@@ -230,92 +211,47 @@ class Both:
 
     def __call__(self, result: Any, out: Any = None) -> Any:
         result = self.first(result, out)
-        return result if self.second is None else in_form(self.second, result, out)
+        if self.second is None or (self.second is scalar_of and out is not None):  # an array of the caller's stays one
+            return result
+        return self.second(result, out) if isinstance(self.second, ResultForms) else self.second(result)
 
 
-def both(first: Any, second: Any) -> Any:
-    """Return what finishes a result by one and then the other, of which either may be None."""
-    return second if first is None else first if second is None else Both(first, second)
+def finishing(graph: Graph, plan: Plan, listed: Listed | None, warns: Callable[..., Any] | None) -> Any:
+    """Return what makes the function's result of the plan's, or None if it is that; `warns` is called before."""
+    finish = _forms(graph, plan, listed)
+    return finish if warns is None else Both(warns, finish)
 
 
-def in_form(finish: Any, result: Any, out: Any) -> Any:
-    """What `finish` makes of a result; an array of the caller's stays one."""
-    if finish is scalar_of:
-        return result if out is not None else scalar_of(result)
-    return finish(result, out) if isinstance(finish, _Finish | Both | Apart) else finish(result)
+def _forms(graph: Graph, plan: Plan, listed: Listed | None) -> Any:
+    owners = plan._owners() if plan._merged_or_folded() else None
+    held = {} if owners is None else _held(owners, graph._read_only_outputs)
+    if listed is None and not held:
+        return None
+    places, given = graph._output_leaves()
+    leaves, structure = listed or ([("a", None)] * len(places), given)
+    if structure.is_leaf and leaves[0][0] in _ALONE:
+        return _ALONE[leaves[0][0]]
+    rows: list[tuple[str, str, int, int, Any]] = []
+    taken = 0
+    for kind, value in leaves:
+        if kind in _TAKEN:
+            rows.append((kind, *held.get(taken, _NOT_HELD), None))
+            taken += 1
+        else:
+            rows.append((kind, "-", value, 0, None) if kind == "r" else (kind, *_NOT_HELD, value))
+    return ResultForms(tuple(rows), structure, given if listed is None else None)
 
 
-class Apart:
-    """Gives every result memory of its own that has it in the function's result, but not in that of the plan.
+def _held(owners: Owners, read_only: dict[int, int]) -> dict[int, tuple[str, int, int]]:
+    """Say which results the plan may hold, as what depends on no argument was computed when it was made: of each how a
+    call gets it, the first one that is the same array, and whose memory it is as the function was written.
 
-    There equal nodes are one, so that two results may be the same array or show the same one, and what depends on no
-    argument was computed when the plan was made.
+    What nobody can write into is shown, and its memory stays the plan's. What was computed in a call, and is one array
+    or shows one only since equal nodes are one, the plan parts itself (csrc/plan/call.cpp: keep_apart).
     """
-
-    __slots__ = ("known", "shown", "written")
-
-    def __init__(
-        self, known: list[int], shown: list[tuple[int, int, int]], written: list[list[tuple[int, int]]]
-    ) -> None:
-        self.known = known  # places of what was computed beforehand
-        # Of those that nobody can write into, whose memory stays the plan's: the first place that is the same array,
-        # and whose memory it is as the function was written.
-        self.shown = shown
-        self.written = written  # places that show one array, each with whose it is as the function was written
-
-    @classmethod
-    def make(cls, owners: Owners, read_only: dict[int, int]) -> Apart | None:
-        """None if every array of the result is as much an array of its own as in that of the function."""
-        known: list[int] = []
-        shown: list[tuple[int, int, int]] = []
-        alike: dict[int, list[tuple[int, int]]] = {}
-        for k, owner in enumerate(owners):
-            assert owner is not None  # only a node that is fetched has none
-            before, after, _ = owner
-            if after is None and k in read_only:
-                shown.append((k, read_only[k], before))
-            elif after is None:
-                known.append(k)
-            else:
-                alike.setdefault(after, []).append((k, before))
-        written = [places for places in alike.values() if len({before for _, before in places}) > 1]
-        return cls(known, shown, written) if known or shown or written else None
-
-    def __call__(self, result: Any, out: Any = None) -> Any:
-        leaves, structure = flatten(result)
-        copied = self._show(leaves) if self.shown else False
-        for k in self.known:
-            if not leaves[k].flags.writeable:  # else it is in an array of the caller's
-                leaves[k] = _copied(leaves[k])
-                copied = True
-        for places in self.written:
-            apart: list[tuple[Any, int]] = []
-            for k, before in places:
-                leaf = leaves[k]
-                if any(owner != before and _share(leaf, other) for other, owner in apart):
-                    leaves[k] = leaf.copy()
-                    copied = True
-                elif all(other is not leaf for other, _ in apart):
-                    apart.append((leaf, before))
-        return structure.unflatten(leaves) if copied else result
-
-    def _show(self, leaves: list[Any]) -> bool:
-        """Put views in the place of arrays that the plan holds; whether there is any."""
-        views: dict[int, tuple[Any, int]] = {}
-        for k, first, owner in self.shown:
-            if leaves[k].flags.writeable:
-                continue
-            if first not in views:
-                view = leaves[k].view()
-                if any(other != owner and _share(view, y) for y, other in views.values()):
-                    view = _copied(view)
-                views[first] = view, owner
-            leaves[k] = views[first][0]
-        return bool(views)
-
-
-def _share(a: Any, b: Any) -> bool:
-    try:
-        return np.shares_memory(a, b, max_work=1000)  # type: ignore[arg-type]  # stubs of NumPy know -1 and 0 only
-    except np.exceptions.TooHardError:
-        return True
+    found: dict[int, tuple[str, int, int]] = {}
+    for k, owner in enumerate(owners):
+        assert owner is not None  # only a node that is fetched has none
+        if owner[1] is None:
+            found[k] = ("v", read_only[k], owner[0]) if k in read_only else ("c", k, owner[0])
+    return found

@@ -41,7 +41,7 @@ from .arguments import (
     varieties,
 )
 from .options import Options, compiled
-from .results import Apart, Both, both, declare_outputs
+from .results import declare_outputs, finishing
 from .retrace import History, NumbersNeeded, Patience, log, tell
 from .unused_arguments import is_still, signature, unread
 from .written_arguments import any_written, call_and_note, check_container, check_returned, declare_writes, is_changed
@@ -247,15 +247,10 @@ class Tracer:
                 from ..tracing import statics  # on first use
 
                 statics.check(graph)
-            finish: Any = declare_outputs(graph, result, self.name, watch.holds, self.options.scalars)
+            listed = declare_outputs(graph, result, self.name, watch.holds, self.options.scalars)
             options = self.options.keeping_all() if self.catches else self.options.plan
             plan = compiled(graph, options, self.catches)
-            owners = plan._owners() if plan._merged_or_folded() else None
-            if owners is not None:
-                apart = Apart.make(owners, graph._read_only_outputs)
-                finish = both(apart, finish)
-            if self.warned is not None:
-                finish = Both(self.warned, finish)
+            finish = finishing(graph, plan, listed, self.warned)
             plainly.check_error_state(self.alert, plan)
         except (Exception, RunItself) as error:
             if undo is not None:
