@@ -55,6 +55,7 @@ class Graph(GraphBase):
         "_kept",
         "_known",
         "_name",
+        "_numbers",
         "_outcomes",
         "_outputs",
         "_overflows",
@@ -86,6 +87,7 @@ class Graph(GraphBase):
     # How large the ints of loops may be (loops/numbers.py), if there are any; whether one may be no int64.
     _sizes: Any
     _overflows: bool
+    _numbers: set[tuple[int, int]]  # Python numbers, as scalars: node and output of each
     _deciding: Any  # what a function under trace decides by (`deciding.py`), while it is traced for a call
     # What it has decided by, if it has: the number of the path, and the outcomes.
     _outcomes: tuple[int, ...] | None
@@ -100,13 +102,11 @@ class Graph(GraphBase):
         self._read_only_outputs = {}
         self._plans = {}
         self._kept = []
-        self._known = {}
-        self._extents = {}
-        self._twins = None
-        self._counters = {}
+        self._known, self._extents = {}, {}
+        self._twins, self._counters = None, {}
         self._absorbed = ()
         self._deciding = self._outcomes = None
-        self._rolling = []
+        self._rolling, self._numbers = [], set()
         self._unrolled = self._weak = self._sizes = None
         self._overflows = False
         self._writes = ()

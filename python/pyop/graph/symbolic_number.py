@@ -85,6 +85,10 @@ class Number:
         self._kind = kind
         self._value = value
         self._places = places
+        if kind is not bool:
+            numbers: Any = getattr(value.graph, "_numbers", None)
+            if numbers is not None:
+                numbers.add((value.node.index, value.output_index))
 
     # The function may ask isinstance(t, float).
     @property  # type: ignore[misc]

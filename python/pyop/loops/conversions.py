@@ -31,7 +31,8 @@ def _float(*args: Any) -> Any:
     value = as_float(args[0]) if graph is not None and len(args) == 1 else None
     if type(value) is not Value:
         return float(*args)
-    return Number(float, value, places_of(graph, args))
+    # A node of its own: the scalar is none of Python's numbers.
+    return Number(float, np.positive(value), places_of(graph, args))
 
 
 def _recorded(x: Any) -> Any:
@@ -52,11 +53,17 @@ def _rounded(name: str, rounds: Callable[[Any], Any], original: Callable[..., An
         loop = _recorded(x)
         value = None if loop is None else x._value if is_number(x) else x
         known = value is not None and value.shape == () and value.dtype is not None and value.dtype.char in "dlifhbBHI?"
+        if type(x) is Value and loop is None and graph_under_twins() is not None and _is_float(x):
+            return int(rounds(x))  # decided
         if loop is None or not known or (value.dtype.kind == "b" and name != "int"):
             return original(*args)
         return loop.counted(_int64(value, rounds))
 
     return call
+
+
+def _is_float(x: Value) -> bool:
+    return x.shape == () and x.dtype is not None and x.dtype.char in "fd"
 
 
 @cache

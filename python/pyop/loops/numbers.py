@@ -27,10 +27,9 @@ _ITERATIONS = 1 << 40  # nobody waits for more
 class Sizes:
     """How large ints are at most, by their names: `most`, or by how much more than another one, `more`."""
 
-    __slots__ = ("more", "most", "values")
+    __slots__ = ("more", "most")
 
     def __init__(self) -> None:
-        self.values: set[tuple[int, int]] = set()  # node and output of each int as a Value
         self.most: dict[str, int] = {}
         self.more: dict[str, tuple[str, int]] = {}
 
@@ -135,7 +134,7 @@ def as_value(bound: Any) -> Any:
         return bound
     made = _as_value(bound)
     if type(made) is Value:
-        sizes_of(bound._graph).values.add((made.node.index, made.output_index))
+        bound._graph._numbers.add((made.node.index, made.output_index))
     return made
 
 

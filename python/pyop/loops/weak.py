@@ -107,7 +107,8 @@ class Weak:
         flags: list[Any] = []
         for x in call_of(node).args:
             if type(x) is Value:
-                flag, kind = self.flag_of(x)
+                number = key_of(x) in x.graph._numbers and key_of(x) not in self.flags  # type: ignore[attr-defined]
+                flag, kind = (True, float) if number else self.flag_of(x)
                 if flag is False or kind is not float:
                     return None
                 flags += [] if flag is True else [flag]
@@ -279,7 +280,7 @@ def _is_number(graph: Graph, value: Value) -> bool:
         and value.node.inputs[0].shape == ()
     ):
         value = value.node.inputs[0]
-    if value.node.name.startswith("counter") or (graph._sizes is not None and key_of(value) in graph._sizes.values):
+    if value.node.name.startswith("counter") or key_of(value) in graph._numbers:
         return True
     if value.node.kind == "py":
         return type(value.node.function) in (OnNumbers, Loop, Branch) or is_stand_in(value.node)

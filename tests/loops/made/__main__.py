@@ -1,4 +1,6 @@
-"""Run random loops, with ``--places`` such with attributes and items, and print what differs from NumPy."""
+"""Run random loops and print what differs from NumPy: with ``--places`` such with attributes and items, with
+``--numbers`` such with Python's numbers.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +10,15 @@ import time
 from .judge import judge
 
 if __name__ == "__main__":
-    placed = "--places" in sys.argv
-    numbers = [x for x in sys.argv[1:] if x != "--places"]
-    first, last = int(numbers[0]), int(numbers[1])
-    seconds = float(numbers[2]) if len(numbers) > 2 else 1e9
+    kinds = {"placed": "--places" in sys.argv, "numbers": "--numbers" in sys.argv}
+    given = [x for x in sys.argv[1:] if not x.startswith("--")]
+    first, last = int(given[0]), int(given[1])
+    seconds = float(given[2]) if len(given) > 2 else 1e9
     start, counts, shown = time.monotonic(), dict[str, int](), 0
     for seed in range(first, last):
         if time.monotonic() - start > seconds:
             break
-        found = judge(seed, placed)
+        found = judge(seed, **kinds)
         counts[found.outcome] = counts.get(found.outcome, 0) + 1
         if found.outcome in ("WRONG", "refused") and shown < 6:
             shown += 1

@@ -65,20 +65,20 @@ def _sharing(*trees: Any) -> list[bool]:
     return [np.shares_memory(a, b) for k, a in enumerate(leaves) for b in leaves[:k]]
 
 
-def judge(seed: int, placed: bool = False, **options: Any) -> Judged:
+def judge(seed: int, placed: bool = False, numbers: bool = False, **options: Any) -> Judged:
     """Three calls of the program of a seed."""
-    source = program(seed, placed)
+    source = program(seed, placed, numbers)
     f = made(source, f"made {seed}")
     compiled = pyop.compile(f, **options)
-    for numbers in (0, 0, 1):
-        wanted, error, plain, told = _run(f, numbers)
-        found, raised, given, warned = _run(compiled, numbers)
+    for start in (0, 0, 1):
+        wanted, error, plain, told = _run(f, start)
+        found, raised, given, warned = _run(compiled, start)
         if error is not None or raised is not None:
             if error is None:
                 return Judged("refused", f"{type(raised).__name__}: {raised}"[:300], source)
             if raised is None:
                 # What nobody reads is not computed (docs/compiling.md).
-                lost = isinstance(error, IndexError)
+                lost = isinstance(error, (IndexError, ValueError, OverflowError, ZeroDivisionError))
                 return Judged("unread" if lost else "WRONG", f"NumPy raises {error!r}", source)
             if type(raised).__mro__[:-2] and not isinstance(raised, type(error)):
                 lost = isinstance(error, IndexError) and isinstance(raised, UnboundLocalError)

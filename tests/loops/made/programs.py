@@ -39,8 +39,9 @@ class Box(Base):
 class Maker:
     """Writes one function for a seed."""
 
-    def __init__(self, seed: int, placed: bool = False) -> None:
+    def __init__(self, seed: int, placed: bool = False, numbers: bool = False) -> None:
         self.placed = placed
+        self.numbers = numbers  # of Python: math, int, float, items of lists
         self.rg = random.Random(seed)
         self.depth = 0
         self.counters: list[str] = []
@@ -63,9 +64,29 @@ class Maker:
             return f"m[{self.index()}, {self.index()}]"
         return f"{self.rg.choice(_ARRAYS)}[{self.index()}]"
 
+    def number(self) -> str:
+        """Return a number as Python makes it of others."""
+        i = self.rg.choice(self.counters) if self.counters else "3"
+        return self.pick(
+            f"math.{self.pick('sin', 'atan', 'tanh', 'exp')}({self.pick('s', 'u', 't', 'c', self.element(), i)})",
+            f"math.sqrt({self.pick('abs(s)', 'c', 'x[2] * x[2]', 's', self.element())})",
+            f"math.{self.pick('atan2', 'copysign', 'pow')}({self.pick('s', 'c', self.element())}, {self.pick('t', '2', 'u')})",
+            f"float({self.pick('s', 'k', self.element(), 'y.sum()', i)})",
+            f"int({self.pick('s', self.element(), f'{self.element()} * 7', 'k', 'flag')})",
+            f"{self.pick('round', 'math.floor', 'math.ceil')}({self.pick('s', self.element(), 'u')})",
+            f"table[{self.pick('k % 3', i + ' % 3', f'int(abs({self.element()})) % 3', f'{i} // 4')}]",
+            f"pair[{self.pick('k % 2', i + ' % 2')}]",
+            f"abs({self.pick('k - 3', i + ' - 4', 's', 'u - 1')})",
+            f"({self.pick('t', 'c', self.element())} ** {self.pick('2', '3', '0.5')})",
+            f"({self.pick('k', i)} {self.pick('//', '%')} {self.pick('2', '3', '7')})",
+            f"({self.test()})",
+        )
+
     def scalar(self) -> str:
         k = self.rg.random()
         i = self.rg.choice(self.counters) if self.counters else "n"
+        if self.numbers and k > 0.75:
+            return self.number()
         if k < 0.35:
             return self.element()
         if k < 0.6:
@@ -224,6 +245,9 @@ class Maker:
         first = self.pick("s = 0.0", "s = 0", "s = x[0]", "s = 1.5", "s = 0.0")
         second = self.pick("u = 0.0", "u = x[1]", "u = 2", "u = q = 0.0")
         lines = ["import numpy as np", "def f(x, a, c):", "    n = len(x)", "    q = x[2]; e = g = 0.0"]
+        if self.numbers:
+            lines[:1] = ["import math", "import numpy as np"]
+            lines += [f"    table = {self.pick('[1, 5, 2]', '[0.5, 2.0, -1.0]', '[x[0], x[1], x[2]]')}; pair = (True, False)"]
         lines += ["    if n < 0: first = new = 0.0"]
         lines += [f"    {first}; {second}; k = 0; t = 0.25; flag = {self.pick('True', 'False')}; late = 1.0"]
         lines += ["    y = x * 0.5 + 0.1; z = a + 1.0; w = np.zeros(n); m = np.outer(x, x); i = j = l = 0"]
@@ -257,6 +281,6 @@ class Maker:
         return source.replace("def f", f"{_BOX}def f", 1)
 
 
-def program(seed: int, placed: bool = False) -> str:
+def program(seed: int, placed: bool = False, numbers: bool = False) -> str:
     """The source of ``f(x, a, c)``."""
-    return Maker(seed, placed).source()
+    return Maker(seed, placed, numbers).source()
