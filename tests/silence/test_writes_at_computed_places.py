@@ -137,6 +137,7 @@ def test_in_all_ways(f):
     check_derivatives(f)
 
 
+@pytest.mark.filterwarnings("ignore::pyop.RetraceWarning")  # which rows are exchanged is another matter in each call
 def test_pivots_in_a_loop():
     def solve(a, b):
         n = len(b)

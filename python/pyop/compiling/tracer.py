@@ -14,9 +14,9 @@ from .._tree import contains, map_leaves
 from ..declare.parameters import check_name
 from ..declare.spec import Spec
 from ..functions.joining import spec as joining  # noqa: F401  # what the function's result is put together by; else the first trace pays
-from ..graph.deciding import Decisions, RunItself, has_effects
+from ..graph.deciding import Decisions, RunItself, Specialise, Unrolled, has_effects, is_of_arguments, needed_by_loops
 from ..graph.graph import Graph, twinned
-from ..graph.symbolic_number import Specialise, Unrolled, is_number, is_of_arguments, needed_by_loops
+from ..graph.symbolic_number import is_number
 from ..refusals import may_run_itself, note_call, refusal_of, runs_itself, was_refused
 from ..tracing import error_checks
 from ..tracing.captured import Watch

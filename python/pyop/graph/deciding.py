@@ -27,7 +27,9 @@ __all__ = [
     "Decisions",
     "PathLeft",
     "RunItself",
+    "Specialise",
     "Taken",
+    "Unrolled",
     "check_one_path",
     "checks_results",
     "decides",
@@ -64,6 +66,35 @@ class RunItself(BaseException):
         self.why = why
         self.remedy = remedy
         self.leaf = leaf
+
+
+class Specialise(BaseException):
+    """The function under trace must know a number. No `Exception`, so that it gets past the function's own handlers."""
+
+    def __init__(self, places: frozenset[int]) -> None:
+        super().__init__("a number is needed while the function is traced")
+        self.places = places
+
+
+class Unrolled(set[Any]):
+    """The loops that cannot be recorded, and the line that the first of them could not be recorded for."""
+
+    why = ""
+
+
+def needed_by_loops(needed: Specialise) -> set[Any]:
+    """The loops that have to be unrolled, as one cannot be a node or a number is needed that it carries."""
+    found: set[Any] = set(getattr(needed, "keys", ()))  # loops.rolled.Unroll
+    asked: Any = needed.places
+    return found | {
+        place.__self__.key for place in asked if hasattr(place, "__self__") and hasattr(place.__self__, "key")
+    }
+
+
+def is_of_arguments(error: BaseException) -> bool:
+    """Whether a number among the arguments is needed, and no other."""
+    places: Any = error.places if type(error) is Specialise else ()
+    return bool(places) and all(type(place) is int for place in places)
 
 
 class PathLeft(PyopError):

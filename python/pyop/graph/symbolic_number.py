@@ -25,52 +25,14 @@ from ..declare.spec import Spec
 from ..functions.surface import COMPARISONS, OPERATORS, SIGNS
 from .array_protocol import to_specs
 from .counter import Counter, set_number
+from .deciding import Specialise
 from .forms import is_scalar
 from .sizes import apply
 
-__all__ = [
-    "Number",
-    "Specialise",
-    "Unrolled",
-    "call_in_python",
-    "counted",
-    "is_of_arguments",
-    "needed_by_loops",
-    "set_power",
-]
-__all__ += ["specialise"]
+__all__ = ["Number", "call_in_python", "counted", "is_number", "set_power", "specialise"]
 
 _DTYPES = {float: np.dtype(np.float64), int: np.dtype(np.int64), complex: np.dtype(np.complex128)}
 _DTYPES_OF_NODES = {**_DTYPES, bool: np.dtype(np.bool_)}
-
-
-class Specialise(BaseException):
-    """The function under trace must know a number. No `Exception`, so that it gets past the function's own handlers."""
-
-    def __init__(self, places: frozenset[int]) -> None:
-        super().__init__("a number is needed while the function is traced")
-        self.places = places
-
-
-class Unrolled(set[Any]):
-    """The loops that cannot be recorded, and the line that the first of them could not be recorded for."""
-
-    why = ""
-
-
-def needed_by_loops(needed: Specialise) -> set[Any]:
-    """The loops that have to be unrolled, as one cannot be a node or a number is needed that it carries."""
-    found: set[Any] = set(getattr(needed, "keys", ()))  # loops.rolled.Unroll
-    asked: Any = needed.places
-    return found | {
-        place.__self__.key for place in asked if hasattr(place, "__self__") and hasattr(place.__self__, "key")
-    }
-
-
-def is_of_arguments(error: BaseException) -> bool:
-    """Whether a number among the arguments is needed, and no other."""
-    places: Any = error.places if type(error) is Specialise else ()
-    return bool(places) and all(type(place) is int for place in places)
 
 
 class Number:
@@ -85,10 +47,8 @@ class Number:
         self._kind = kind
         self._value = value
         self._places = places
-        if kind is not bool:
-            numbers: Any = getattr(value.graph, "_numbers", None)
-            if numbers is not None:
-                numbers.add((value.node.index, value.output_index))
+        if kind is not bool and hasattr(value.graph, "_numbers"):
+            value.graph._numbers.add((value.node.index, value.output_index))
 
     # The function may ask isinstance(t, float).
     @property  # type: ignore[misc]

@@ -16,7 +16,8 @@ from .._core import Tensor, Value
 from .._tree import flatten
 from ..declare.dim import Dim
 from ..graph.counter import is_counter, size_of
-from ..graph.symbolic_number import Specialise, counted, is_number
+from ..graph.deciding import Specialise
+from ..graph.symbolic_number import counted, is_number
 from ..refusals import refusal
 from .recording import Recording, add_loop
 from .state import PEELED, apart, check_writes, checked, graph_of, has_tensors, own, refuse_change, same_specs, value_of

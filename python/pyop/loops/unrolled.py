@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from .._core import Value
 from .._tree import flatten
+from ..graph.deciding import Specialise
 from ..graph.graph import Graph
-from ..graph.symbolic_number import Specialise
 from .weak import Flagged
 
 __all__ = ["Key", "Peeled", "Unroll", "abandoned", "settled"]

@@ -98,10 +98,9 @@ class Weak:
         if len(node.inputs) == 1 and node.name.startswith("getitem") and node.inputs[0].shape == ():
             flag, kind = self.flag_of(node.inputs[0])
             return None if flag is False else (flag, kind)
-        if (
-            self.by_name
-            or (node.function not in _PLAIN
-            and not (node.function is np.divide and _is_divided(node, key_of(node.inputs[0]))))
+        if self.by_name or (
+            node.function not in _PLAIN
+            and not (node.function is np.divide and _is_divided(node, key_of(node.inputs[0])))
         ):
             return None
         flags: list[Any] = []

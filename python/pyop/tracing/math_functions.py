@@ -18,8 +18,7 @@ import numpy as np
 from .._core import NativeCode, NativeKernel, Value
 from ..gradients.table import same_rule
 from ..graph.counter import is_counter
-from ..graph.symbolic_number import Number, is_number, set_power
-from ..native.sources import Kind
+from ..graph.symbolic_number import Number, call_in_python, is_number, set_power
 from .twins import graph_under_twins, stand_in
 
 __all__ = ["as_float", "of_library", "places_of"]
@@ -28,6 +27,8 @@ __all__ = ["as_float", "of_library", "places_of"]
 _OF_ONE = (
     "acos acosh asin asinh atan atanh cbrt cos cosh exp exp2 erf erfc expm1 log log10 log1p log2 sin sinh sqrt tan tanh"
 )
+_IN_PYTHON = "degrees gamma hypot lgamma radians remainder"  # by algorithms of CPython's own
+_SCALAR = 2  # enum pyop_kernel_kind of <pyop/kernel.h>
 _OF_TWO = "atan2 copysign fmod pow"
 _IN_NUMPY = {f"a{name}": f"arc{name}" for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh", "tan2")} | {
     "pow": "power"
@@ -73,7 +74,7 @@ def of_library(name: str, types: tuple[Any, ...], original: Callable[..., Any], 
         address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
         code = NativeCode(
             function=address,
-            kind=int(Kind.SCALAR),
+            kind=_SCALAR,
             types=tuple(map(np.dtype, types)),
             n_in=len(types) - 1,
             cores="",
@@ -145,6 +146,21 @@ def _power(a: Any, b: Any) -> Any:
     return None if graph is None else _node(graph, "pow", (a, b))
 
 
+def _called_in_python(original: Callable[..., float]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        graph = graph_under_twins()
+        if graph is None:
+            return original(*args, **kwargs)
+        numbers = any(map(is_number, args)) and not kwargs
+        if numbers and all((x._kind if is_number(x) else type(x)) in (float, int) for x in args):
+            return call_in_python(original, *args)
+        return graph._twins.of_a_library(original)(*args, **kwargs)
+
+    return call
+
+
+for _name in _IN_PYTHON.split():
+    stand_in(getattr(math, _name), _called_in_python(getattr(math, _name)))
 for _name in _OF_ONE.split():
     stand_in(getattr(math, _name), _called(_name, 1))
 for _name in _OF_TWO.split():

@@ -10,8 +10,9 @@ import numpy as np
 
 from ..declare.rebuild import layers
 from ..graph.calls import CALLED_BACK
+from ..graph.deciding import Specialise
 from ..graph.graph import Graph
-from ..graph.symbolic_number import Specialise, is_number
+from ..graph.symbolic_number import is_number
 from ..refusals import may_run_itself, refusal
 
 __all__ = ["check", "check_functions"]

@@ -57,7 +57,7 @@ class _Manager:
         self._notes.append("enter")
         return self._x
 
-    def __exit__(self, kind: Any, *rest: Any) -> bool:
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> bool:
         self._notes.append(("exit", kind and kind.__name__))
         return self._swallows and kind is not None and issubclass(kind, Exception)
 
@@ -114,5 +114,6 @@ def judge(seed: int) -> str:
 def _difference(wanted: tuple[Any, ...], found: tuple[Any, ...]) -> str:
     notes = next((k for k, (a, b) in enumerate(zip(wanted[-1], found[-1], strict=False)) if a != b), None)
     if notes is not None:
-        return f"evaluates {wanted[-1][notes]!r}, and lifted {found[-1][notes]!r}, after {wanted[-1][max(notes - 3, 0) : notes]}"
+        before = wanted[-1][max(notes - 3, 0) : notes]
+        return f"evaluates {wanted[-1][notes]!r}, and lifted {found[-1][notes]!r}, after {before}"
     return next(f"{a!r:.200}, and lifted {b!r:.200}" for a, b in zip(wanted, found, strict=True) if a != b)

@@ -110,16 +110,21 @@ class Maker:
             return [f"with {self.pick('manager', 'manager', 'swallow')}({self.value()}) as a:", *self.block()]
         if k < 0.83:
             cases = [("0", ""), ("int()", f" if {self.test()}"), ("_", "")]
-            return [f"match {self.value()}:", *[
-                f"    {line}"
-                for pattern, guard in cases
-                for line in (f"case {pattern}{guard}:", *self.block())
-            ]]
+            return [
+                f"match {self.value()}:",
+                *[f"    {line}" for pattern, guard in cases for line in (f"case {pattern}{guard}:", *self.block())],
+            ]
         if k < 0.86 and self.functions < 3:
             self.functions += 1
             name = f"g{self.functions}"
             loops, self.loops = self.loops, 0
-            made = [f"def {name}(a, b=1):", "    c = d = 0", *self.block(), f"    return {self.value()}", f"a = {name}({self.value()})"]
+            made = [
+                f"def {name}(a, b=1):",
+                "    c = d = 0",
+                *self.block(),
+                f"    return {self.value()}",
+                f"a = {name}({self.value()})",
+            ]
             self.loops = loops
             return made
         return self.leaving()
@@ -156,7 +161,9 @@ class Maker:
     def loop(self) -> list[str]:
         self.loops += 1
         if self.rg.random() < 0.6:
-            items = self.pick("range(3)", "x[:3]", "enumerate(x[:2])", "reversed(range(4))", "zip(x[:3], range(3))", "gen(3)")
+            items = self.pick(
+                "range(3)", "x[:3]", "enumerate(x[:2])", "reversed(range(4))", "zip(x[:3], range(3))", "gen(3)"
+            )
             target = "i, a" if items.startswith(("enum", "zip")) else self.pick("i", "a", "o.v", "x[0]")
             made = [f"for {target} in {self.note(items) if self.rg.random() < 0.5 else items}:", *self.block()]
         else:
@@ -170,7 +177,10 @@ class Maker:
     def handled(self) -> list[str]:
         made = ["try:", *self.block()]
         if self.rg.random() < 0.7:
-            made += [f"except {self.pick('ValueError', '(KeyError, AssertionError)', 'Exception')} as e:", *self.block()]
+            made += [
+                f"except {self.pick('ValueError', '(KeyError, AssertionError)', 'Exception')} as e:",
+                *self.block(),
+            ]
             if self.rg.random() < 0.4:
                 made += ["else:", *self.block()]
             return [*made, "finally:", *self.block()] if self.rg.random() < 0.4 else made

@@ -247,7 +247,9 @@ class Maker:
         lines = ["import numpy as np", "def f(x, a, c):", "    n = len(x)", "    q = x[2]; e = g = 0.0"]
         if self.numbers:
             lines[:1] = ["import math", "import numpy as np"]
-            lines += [f"    table = {self.pick('[1, 5, 2]', '[0.5, 2.0, -1.0]', '[x[0], x[1], x[2]]')}; pair = (True, False)"]
+            lines += [
+                f"    table = {self.pick('[1, 5, 2]', '[0.5, 2.0, -1.0]', '[x[0], x[1], x[2]]')}; pair = (True, False)"
+            ]
         lines += ["    if n < 0: first = new = 0.0"]
         lines += [f"    {first}; {second}; k = 0; t = 0.25; flag = {self.pick('True', 'False')}; late = 1.0"]
         lines += ["    y = x * 0.5 + 0.1; z = a + 1.0; w = np.zeros(n); m = np.outer(x, x); i = j = l = 0"]
