@@ -34,8 +34,11 @@ __all__ = [
     "checks_results",
     "decides",
     "guard_lines",
+    "is_of_arguments",
+    "needed_by_loops",
     "quiet_begin",
     "quiet_end",
+    "recorded_loop",
     "size_of",
     "value_decided",
 ]
@@ -319,6 +322,12 @@ class Decisions:
         raise self.reason
 
 
+def recorded_loop(graph: Any) -> Any:
+    """Return the innermost loop that is being recorded in a graph (`pyop.loops.rolled`); None if there is none."""
+    loops: Any = getattr(graph, "_rolling", ())
+    return next((loop for loop in reversed(loops) if loop.recording is not None), None)
+
+
 def value_decided(value: Value, asked: str) -> Any:
     """Return the truth ("t"), the integer ("i") or the index ("x") that a Value is in the call that is traced;
     NotImplemented if there is no such call.
@@ -327,9 +336,9 @@ def value_decided(value: Value, asked: str) -> Any:
     if known is not None:  # the same in every run
         return bool(known) if asked == "t" else _ask(asked, known)
     graph: Any = value.graph
-    for loop in reversed(getattr(graph, "_rolling", ())):
-        if loop.recording is not None:
-            return loop.give_up()
+    loop = recorded_loop(graph)
+    if loop is not None:
+        return loop.give_up()
     decisions = getattr(graph, "_deciding", None)
     return NotImplemented if decisions is None else decisions.decide(value, asked)
 
@@ -337,8 +346,7 @@ def value_decided(value: Value, asked: str) -> Any:
 def decides(value: Value) -> bool:
     """Whether it may be asked for the truth of a Value, in the call that is traced."""
     graph: Any = value.graph
-    loops = getattr(graph, "_rolling", ())
-    return getattr(graph, "_deciding", None) is not None or any(loop.recording is not None for loop in loops)
+    return getattr(graph, "_deciding", None) is not None or recorded_loop(graph) is not None
 
 
 def size_of(value: Value, axis: int) -> int | None:

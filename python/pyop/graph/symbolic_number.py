@@ -25,7 +25,7 @@ from ..declare.spec import Spec
 from ..functions.surface import COMPARISONS, OPERATORS, SIGNS
 from .array_protocol import to_specs
 from .counter import Counter, set_number
-from .deciding import Specialise
+from .deciding import Specialise, recorded_loop
 from .forms import is_scalar
 from .sizes import apply
 
@@ -306,7 +306,7 @@ _OF_INTS = frozenset((operator.add, operator.sub, operator.mul))
 def _recorded(x: Number) -> Any:
     """Return the loop that is recorded, which cannot be done for each value of a number."""
     graph: Any = x._value.graph
-    return next((loop for loop in reversed(graph._rolling) if loop.recording is not None), None)
+    return recorded_loop(graph)
 
 
 _power: Callable[[Any, Any], Any] = lambda a, b: None  # noqa: E731

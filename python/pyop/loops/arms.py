@@ -16,6 +16,7 @@ import numpy as np
 
 from .._core import Value
 from ..graph.counter import is_counter
+from ..graph.deciding import recorded_loop
 from ..graph.symbolic_number import Number, is_number
 from ..tracing.lifting import ARMS, NOT, TRUTH
 from ..tracing.twins import BUILTINS, graph_under_twins
@@ -217,7 +218,8 @@ def _like(graph: Any, x: Any, arms: Arms) -> Any:
     if type(x) is Value:
         if x.dtype is None or x.shape is None or not all(type(size) is int for size in x.shape):
             arms.loop.give_up()
-        made = graph.constant(np.zeros(x.shape, x.dtype))
+        shape: Any = x.shape
+        made = graph.constant(np.zeros(shape, x.dtype))
         return made[()] if x._is_scalar else made
     if is_number(x) or is_counter(x):
         kind = int if is_counter(x) else x._kind
@@ -240,7 +242,7 @@ def unknown(test: Any) -> tuple[Any, Value] | None:
     if kind is bool or not (kind is Value or is_number(test) or is_counter(test)):
         return None
     graph: Any = graph_under_twins()
-    loop = None if graph is None else next((x for x in reversed(graph._rolling) if x.recording is not None), None)
+    loop = recorded_loop(graph)
     if loop is None:
         return None
     value = as_value(test) if is_counter(test) else test._value if is_number(test) else test
@@ -276,7 +278,10 @@ def _truth(test: Any) -> Any:
 
 def _not(test: Any) -> Any:
     found = unknown(test)
-    return not test if found is None else Number(bool, np.logical_not(found[1]), found[0].places())
+    if found is None:
+        return not test
+    negated: Any = np.logical_not(found[1])
+    return Number(bool, negated, found[0].places())
 
 
 class _OfTruths(_Builtin):

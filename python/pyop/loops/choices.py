@@ -45,15 +45,15 @@ def choice_of(loop: Any, a: Any, b: Any, truth: bool = False) -> Choice | None:
         return Choice(a, b, itself)
     if type(a) is Value or type(b) is Value:
         like = a if type(a) is Value else b
-        return Choice(*(_as_scalar(loop, x, like) for x in (a, b)), itself)
+        return Choice(_as_scalar(loop, a, like), _as_scalar(loop, b, like), itself)
     kinds = {_kind(x) for x in (a, b)}
     if kinds == {int}:
         return Choice(_int64(graph, a), _int64(graph, b), lambda value: _named(loop, value, a, b))
     if len(kinds) == 1 and (kind := kinds.pop()) is not None:
-        return Choice(*(_number(graph, x, kind) for x in (a, b)), lambda value: _made_number(loop, kind, value))
+        return Choice(_number(graph, a, kind), _number(graph, b, kind), lambda value: _made_number(loop, kind, value))
     if kinds <= {int, float}:  # beside numbers of float64 they are the same
         like = graph.constant(0.0)[()]
-        return Choice(*(_as_scalar(loop, x, like) for x in (a, b)), itself)
+        return Choice(_as_scalar(loop, a, like), _as_scalar(loop, b, like), itself)
     raise Otherwise
 
 
@@ -63,14 +63,16 @@ def choose(loop: Any, truth: Any, a: Any, b: Any) -> Any:
         return a if truth else b
     if loop is None:
         graph, places = truth._value.graph, frozenset[Any]().union(*[x._places for x in (truth, a, b) if is_number(x)])
-        return Number(float, np.where(truth._value, *[_number(graph, x, float) for x in (a, b)])[()], places)
+        one: Any = np.where(truth._value, *[_number(graph, x, float) for x in (a, b)])
+        return Number(float, one[()], places)
     choice = choice_of(loop, a, b)
     if choice is None:
         return a
     if choice.yes.shape != () or (type(truth) is Value and truth.shape != ()):
         raise Otherwise
     condition = truth if type(truth) is Value else truth._value
-    value = np.where(condition, choice.yes, choice.no)[()]
+    chosen: Any = np.where(condition, choice.yes, choice.no)
+    value = chosen[()]
     weak = loop.weak()
     for flag_a, flag_b, kind in _flags(weak, choice):
         flag = _either(condition, flag_a, flag_b)

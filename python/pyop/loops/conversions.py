@@ -17,6 +17,7 @@ import numpy as np
 
 from .._core import Value
 from ..graph.counter import is_counter
+from ..graph.deciding import recorded_loop
 from ..graph.symbolic_number import Number, is_number
 from ..tracing.math_functions import as_float, of_library, places_of
 from ..tracing.twins import StandIn, called_instead, graph_under_twins, stand_in
@@ -32,7 +33,8 @@ def _float(*args: Any) -> Any:
     if type(value) is not Value:
         return float(*args)
     # A node of its own: the scalar is none of Python's numbers.
-    return Number(float, np.positive(value), places_of(graph, args))
+    number: Any = np.positive(value)
+    return Number(float, number, places_of(graph, args))
 
 
 def _recorded(x: Any) -> Any:
@@ -40,18 +42,18 @@ def _recorded(x: Any) -> Any:
     if not (type(x) is Value or is_number(x)):
         return None
     graph: Any = graph_under_twins()
-    return None if graph is None else next((y for y in reversed(graph._rolling) if y.recording is not None), None)
+    return recorded_loop(graph)
 
 
 def _rounded(name: str, rounds: Callable[[Any], Any], original: Callable[..., Any]) -> Callable[..., Any]:
     """Return `original`, a function that makes an int of a number, for scalars of loops."""
 
     def call(*args: Any) -> Any:
-        x = args[0] if len(args) == 1 else None
+        x: Any = args[0] if len(args) == 1 else None
         if is_counter(x):
             return x
         loop = _recorded(x)
-        value = None if loop is None else x._value if is_number(x) else x
+        value: Any = None if loop is None else x._value if is_number(x) else x
         known = value is not None and value.shape == () and value.dtype is not None and value.dtype.char in "dlifhbBHI?"
         if type(x) is Value and loop is None and graph_under_twins() is not None and _is_float(x):
             return int(rounds(x))  # decided
@@ -76,10 +78,13 @@ def _nearest() -> Any:
 def _int64(value: Value, rounds: Callable[[Any], Any]) -> Value:
     if value.dtype == np.int64:
         return value
-    if value.dtype is None or value.dtype.kind != "f" or _nearest() is None:
-        return value.astype(np.int64) if value.dtype.kind != "f" else rounds(value).astype(np.int64)  # type: ignore[union-attr, no-any-return]
-    exact = value if value.dtype == np.float64 else value.astype(np.float64)
-    made: Value = _nearest()(rounds(exact))
+    made: Value
+    if value.dtype is None or value.dtype.kind != "f":
+        made = value.astype(np.int64)
+    elif _nearest() is None:
+        made = rounds(value).astype(np.int64)
+    else:
+        made = _nearest()(rounds(value if value.dtype == np.float64 else value.astype(np.float64)))
     return made
 
 
@@ -92,7 +97,7 @@ def _abs(x: Any) -> Any:
     if not is_counter(x):
         return abs(x)
     graph: Any = graph_under_twins()
-    loop = None if graph is None else next((y for y in reversed(graph._rolling) if y.recording is not None), None)
+    loop = recorded_loop(graph)
     return abs(x) if loop is None else choose(loop, x < 0, -x, x)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from .._core import Value
 from ..graph.counter import Counter, is_counter
+from ..graph.deciding import recorded_loop
 from ..graph.graph import Graph
 from ..graph.symbolic_number import is_number
 from ..tracing.twins import graph_under_twins, stand_in
@@ -134,7 +135,7 @@ def _extreme(original: Any, op: Any, first: Any, rest: tuple[Any, ...], options:
     items = (first, *rest)
     if graph is None or options or len(items) < 2:
         return original(*items, **options)
-    loop = next((x for x in reversed(graph._rolling) if x.recording is not None), None)
+    loop = recorded_loop(graph)
     known = not any(type(x) is Value or is_number(x) or is_counter(x) for x in items)
     if known or (loop is None and not all(map(_is_float, items))):
         return original(*items)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..graph.deciding import MOST_NODES
+from ..graph.deciding import MOST_NODES, recorded_loop
 from ..graph.graph import Graph
 
 __all__ = ["foreseen"]
@@ -22,7 +22,7 @@ def foreseen(graph: Graph, items: Iterator[Any], count: int) -> Iterator[Any]:
     >>> [*foreseen(Graph(), iter(range(3)), 3)]
     [0, 1, 2]
     """
-    if graph._deciding is None or any(loop.recording is not None for loop in graph._rolling):
+    if graph._deciding is None or recorded_loop(graph) is not None:
         return items
     return _watched(graph, items, count)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._core import Value
 from ..graph.counter import is_counter
+from ..graph.deciding import recorded_loop
 from ..graph.symbolic_number import Number, is_number
 from ..tracing.lifting import ITEM
 from ..tracing.twins import BUILTINS, graph_under_twins
@@ -30,9 +31,7 @@ class _Item:
     def __call__(self, owner: Any, index: Any) -> Any:
         if is_counter(index) and type(owner) in (list, tuple) and 0 < len(owner) <= _MOST:
             graph: Any = graph_under_twins()
-            loop = (
-                None if graph is None else next((x for x in reversed(graph._rolling) if x.recording is not None), None)
-            )
+            loop = recorded_loop(graph)
             made = None if loop is None else _looked_up(loop, owner, index)
             if made is not None:
                 graph._keep(self)

@@ -30,8 +30,8 @@ def join(graph: Graph, truth: Value, yes: Iterable[int], no: Iterable[int], pair
     """Return what each pair is by `truth`: the first is made by the nodes `yes`, the second by the nodes `no`, and both
     by what was there before.
     """
-    arms = ([k for k in nodes if not is_stand_in(graph[k])] for nodes in (yes, no))
-    return _Junction(graph, truth, *arms, list(pairs)).results()
+    first, second = ([k for k in nodes if not is_stand_in(graph[k])] for nodes in (yes, no))
+    return _Junction(graph, truth, first, second, list(pairs)).results()
 
 
 class _Junction:

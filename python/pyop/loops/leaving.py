@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from ..graph.deciding import recorded_loop
 from ..tracing.lifting import LOOP
 from ..tracing.twins import BUILTINS, graph_under_twins
 from .arms import unknown
@@ -84,7 +85,7 @@ class Mark:
         site = None if key in graph._unrolled else site_of(*key)
         found = (Bounds(0, _ENDLESS.stop, 1), None, None) if self.endless else counted(self._iterable)
         few = self._iterable
-        if type(few) is range and len(few) > 1 and any(loop.recording is not None for loop in graph._rolling):
+        if type(few) is range and len(few) > 1 and recorded_loop(graph) is not None:
             found = Bounds(few.start, few.stop, few.step), None, None  # which exit is taken is not known
         if site is None or found is None:
             return None

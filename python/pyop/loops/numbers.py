@@ -13,6 +13,7 @@ from typing import Any
 from .._core import Value
 from ..declare.dim import Dim
 from ..graph.counter import Counter, is_counter, set_compare, size_of
+from ..graph.deciding import recorded_loop
 from ..graph.symbolic_number import Number, counted
 
 __all__ = ["LARGEST", "Sizes", "as_value", "named", "sizes_of"]
@@ -77,12 +78,12 @@ class Sizes:
 
     def chosen(self, name: str, a: Any, b: Any) -> None:
         """Note an int that is one of two."""
-        bases = [(size_of(x).terms if type(x) is not int else (((), x),)) for x in (a, b)]
+        bases: list[Any] = [(size_of(x).terms if type(x) is not int else (((), x),)) for x in (a, b)]
         named = [[m[0] for m, factor in terms if len(m) == 1 and factor == 1] for terms in bases]
         extra = [sum(abs(factor) for m, factor in terms if not m) for terms in bases]
         one = all(len(terms) == len(of) + any(not m for m, _ in terms) for terms, of in zip(bases, named, strict=True))
-        roots = [self._root(of[0]) if len(of) == 1 and type(of[0]) is str else None for of in named]
-        if one and roots[0] is not None and roots[1] is not None and roots[0][0] == roots[1][0]:
+        roots = [self._root(of[0]) for of in named if len(of) == 1 and type(of[0]) is str]
+        if one and len(roots) == 2 and roots[0][0] == roots[1][0]:
             self.more[name] = roots[0][0], max(more + x for (_, more), x in zip(roots, extra, strict=True))
         else:
             self.most[name] = max(self.largest(a), self.largest(b))
@@ -160,7 +161,7 @@ def _as_value(bound: Any) -> Any:
 def _compare(op: Any, a: Any, b: Any) -> Any:
     """Return the truth of a comparison in a loop that is recorded; None elsewhere."""
     graph = a._graph
-    loop = next((x for x in reversed(graph._rolling) if x.recording is not None), None)
+    loop = recorded_loop(graph)
     return None if loop is None else Number(bool, op(as_value(a), as_value(b)), loop.places())
 
 

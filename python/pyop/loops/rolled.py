@@ -22,6 +22,7 @@ import numpy as np
 from .._core import Value
 from ..declare.spec import Spec
 from ..graph.counter import size_of
+from ..graph.deciding import recorded_loop
 from ..graph.graph import Graph
 from ..graph.symbolic_number import Number
 from .carried import Again, Carried, Otherwise, Unit
@@ -360,7 +361,7 @@ class Rolled(Carried):
         if any(name not in self.head for name in self.site.carried & locals_of(self.frame).keys()):
             self.give_up()  # a variable that was not bound is now: not all Pythons can take that back
         if self.done >= _PEELED or len(self.rest) < 2:
-            if self.done >= _PEELED and not any(loop.recording is not None for loop in self.graph._rolling):
+            if self.done >= _PEELED and recorded_loop(self.graph) is None:
                 self.graph._unrolled.add(self.key)  # where it begins again, it is not tried again
             return self._unrolled()
         self.units = []

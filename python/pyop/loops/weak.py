@@ -106,7 +106,8 @@ class Weak:
         flags: list[Any] = []
         for x in call_of(node).args:
             if type(x) is Value:
-                number = key_of(x) in x.graph._numbers and key_of(x) not in self.flags  # type: ignore[attr-defined]
+                graph: Any = x.graph
+                number = key_of(x) not in self.flags and key_of(_unwrapped(graph, x)) in graph._numbers
                 flag, kind = (True, float) if number else self.flag_of(x)
                 if flag is False or kind is not float:
                     return None
@@ -132,7 +133,8 @@ class Weak:
                 if a is not False or b is not False:
                     kinds = {of_a, of_b} - {None}
                     kind = kinds.pop() if len(kinds) == 1 else type(None)
-                    found[k] = (*(x if type(x) is bool else x._value for x in (a, b)), kind)
+                    yes, no = (x if type(x) is bool else x._value for x in (a, b))
+                    found[k] = yes, no, kind
         return found
 
     def wrong(self, graph: Graph, outputs: list[Any]) -> set[Any]:
@@ -269,16 +271,23 @@ def _is_divided(node: Any, key: _Key) -> bool:
     return type(a) is Value and key_of(a) == key and type(b) in (int, float) and b != 0
 
 
-def _is_number(graph: Graph, value: Value) -> bool:
-    """Return whether a value is, or may be, a Python number of the caller's or of the function's."""
-    if value.shape != ():
-        return False
+def _unwrapped(graph: Graph, value: Value) -> Value:
+    """Return what a scalar was before it was converted."""
     while (
-        value.node.kind == "py"
+        key_of(value) not in graph._numbers
+        and value.node.kind == "py"
         and value.node.name.startswith(("astype", "getitem"))
         and value.node.inputs[0].shape == ()
     ):
         value = value.node.inputs[0]
+    return value
+
+
+def _is_number(graph: Graph, value: Value) -> bool:
+    """Return whether a value is, or may be, a Python number of the caller's or of the function's."""
+    if value.shape != ():
+        return False
+    value = _unwrapped(graph, value)
     if value.node.name.startswith("counter") or key_of(value) in graph._numbers:
         return True
     if value.node.kind == "py":

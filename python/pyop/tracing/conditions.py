@@ -75,7 +75,8 @@ class Conditions:
         arm = self.name("a")
         body = ast.If(ast.Name(arm, ast.Load()), yes or [ast.Pass()], no)
         loop = ast.For(ast.Name(arm, ast.Store()), self.call(ARMS, test), [body], [])
-        return _at(loop, test, test)
+        made: ast.stmt = _at(loop, test, test)
+        return made
 
     def test(self, expr: ast.expr) -> _Lowered:
         """Lower an expression of which only the truth is asked."""

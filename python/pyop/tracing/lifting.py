@@ -51,7 +51,7 @@ _DEEPEST = 6  # arms in arms that what follows is put into
 class _Items(ast.NodeTransformer):
     """Write ``table[k]`` as a call, which looks a list up by a number that is not known."""
 
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
         self.generic_visit(node)
         index = node.slice
         known = isinstance(index, (ast.Constant, ast.Slice, ast.Tuple, ast.Starred))
@@ -121,8 +121,8 @@ class _Function:
             self.conditions.count = count  # nothing is lifted
         own = self.exits[0]
         start = [_number(own.left, 0, function.body[0])] if own.asked else []
-        end = [_place(ast.Return(ast.Name(self.result, ast.Load())), body[-1])] if self.returns else []
-        function.body = [*start, *made, *end]
+        last = [_place(ast.Return(ast.Name(self.result, ast.Load())), body[-1])] if self.returns else []
+        function.body = [*start, *made, *last]
 
     # --- statements
 
@@ -174,7 +174,7 @@ class _Function:
             return [self._unless_left(statement, rest)] if (yes | no) & _ON else []
         return rest
 
-    def _unless_left(self, at: ast.stmt, rest: list[ast.stmt]) -> ast.stmt:
+    def _unless_left(self, at: ast.stmt, rest: list[ast.stmt]) -> Any:
         """Return the condition under which what follows is reached."""
         exits = self.exits[-1]
         exits.asked = True
@@ -234,9 +234,8 @@ class _Function:
         end = ast.Expr(self._ask(exits, "leave", ast.Name(exits.left, ast.Load())))
         target = node.target if counts else ast.Name(self.conditions.name("n"), ast.Store())
         name = str(exits.loop)
-        mark = ast.Assign(
-            [ast.Name(name, ast.Store())], ast.Call(ast.Name(LOOP, ast.Load()), [iterated] if counts else [], [])
-        )
+        items = [] if iterated is None else [iterated]
+        mark = ast.Assign([ast.Name(name, ast.Store())], ast.Call(ast.Name(LOOP, ast.Load()), items, []))
         made.append(_place(mark, node.iter if counts else node.test, iterated))
         whole = ast.For(target, ast.Name(name, ast.Load()), [*test, *start, *body, _place(end, node.body[-1])], [])
         made.append(_place(whole, node, target, whole.body))
@@ -279,7 +278,7 @@ class _Function:
             return [statement]
         made: list[ast.stmt] = []
 
-        def kept(expr: ast.expr) -> ast.expr:
+        def kept(expr: ast.expr) -> Any:
             name = self.conditions.name("v")
             made.append(_place(ast.Assign([ast.Name(name, ast.Store())], expr), expr, expr))
             return _place(ast.Name(name, ast.Load()), expr)
@@ -372,13 +371,13 @@ def _is_left(loop: ast.For) -> bool:
     return False
 
 
-def _assertion(statement: ast.Assert) -> ast.stmt:
+def _assertion(statement: ast.Assert) -> Any:
     error = ast.Call(ast.Name("AssertionError", ast.Load()), [statement.msg] if statement.msg else [], [])
     raised = ast.copy_location(ast.Raise(error, None), statement)
     return _place(ast.If(ast.UnaryOp(ast.Not(), statement.test), [raised], []), statement, statement.test)
 
 
-def _number(name: str, number: int, at: ast.AST) -> ast.stmt:
+def _number(name: str, number: int, at: ast.AST) -> Any:
     return _place(ast.Assign([ast.Name(name, ast.Store())], ast.Constant(number)), at)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from .._core import NativeCode, NativeKernel, Value
 from ..gradients.table import same_rule
 from ..graph.counter import is_counter
+from ..graph.deciding import recorded_loop
 from ..graph.symbolic_number import Number, call_in_python, is_number, set_power
 from .twins import graph_under_twins, stand_in
 
@@ -71,7 +72,7 @@ def of_library(name: str, types: tuple[Any, ...], original: Callable[..., Any], 
     """
     try:
         library = ctypes.CDLL(None)
-        address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+        address: Any = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
         code = NativeCode(
             function=address,
             kind=_SCALAR,
@@ -128,7 +129,7 @@ def _node(graph: Any, name: str, args: tuple[Any, ...]) -> Any:
 def places_of(graph: Any, args: tuple[Any, ...]) -> frozenset[Any]:
     """Return who is asked for a number that is computed of these: arguments, and the loop that is recorded."""
     places = frozenset().union(*[x._places for x in args if is_number(x)])
-    loop = next((x for x in reversed(graph._rolling) if x.recording is not None), None)
+    loop = recorded_loop(graph)
     return places if loop is None else places | loop.places()
 
 
@@ -137,7 +138,8 @@ def _fabs(x: Any) -> Any:
     value = None if graph is None or graph._deciding is None else as_float(x)
     if type(value) is not Value:
         return math.fabs(x) if graph is None else graph._twins.of_a_library(math.fabs)(x)
-    return Number(float, np.absolute(value), places_of(graph, (x,)))
+    made: Any = np.absolute(value)
+    return Number(float, made, places_of(graph, (x,)))
 
 
 def _power(a: Any, b: Any) -> Any:

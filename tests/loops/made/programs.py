@@ -70,7 +70,7 @@ class Maker:
         return self.pick(
             f"math.{self.pick('sin', 'atan', 'tanh', 'exp')}({self.pick('s', 'u', 't', 'c', self.element(), i)})",
             f"math.sqrt({self.pick('abs(s)', 'c', 'x[2] * x[2]', 's', self.element())})",
-            f"math.{self.pick('atan2', 'copysign', 'pow')}({self.pick('s', 'c', self.element())}, {self.pick('t', '2', 'u')})",
+            f"math.{self.pick('atan2', 'copysign', 'pow')}({self.pick('s', self.element())}, {self.pick('t', '2')})",
             f"float({self.pick('s', 'k', self.element(), 'y.sum()', i)})",
             f"int({self.pick('s', self.element(), f'{self.element()} * 7', 'k', 'flag')})",
             f"{self.pick('round', 'math.floor', 'math.ceil')}({self.pick('s', self.element(), 'u')})",

@@ -1,0 +1,209 @@
+"""Conditions in recorded loops: each arm once, whatever it computes; and Python's numbers in loops."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import pyop
+
+from .compare import equal
+
+
+def best(x):
+    """Keep the largest, which is Python's 0.0 where nothing is larger."""
+    found = 0.0
+    where = (-1, -1)
+    for i in range(len(x)):
+        if x[i] > found:
+            found = x[i]
+            where = (i, i + 1)
+    return found, where
+
+
+def many(x):
+    s, t = 0.0, 0
+    for k in range(len(x)):
+        if x[k] > 0.5:
+            s = s - 1.0
+            t += 1
+        if x[k] > 0.7:
+            s += x[k]
+        if x[k] > 0.8:
+            t -= 2
+        if x[k] > 0.2:
+            s *= 0.5
+        if x[k] > 0.6:
+            s += 2.0
+        if x[k] > 0.9:
+            t = 0
+    return s, t
+
+
+def hysteresis(x):
+    state, ups = False, 0
+    out = np.zeros(len(x), dtype=bool)
+    for k in range(len(x)):
+        if not state and x[k] > 0.8:
+            state = True
+            ups += 1
+        elif state and x[k] < 0.2:
+            state = False
+        out[k] = state
+    return out, ups
+
+
+def histogram(x):
+    out = np.zeros(7, dtype=np.int64)
+    for v in x:
+        if v < 0.1 or v >= 0.9:
+            continue
+        out[int((v - 0.1) / 0.8 * 7)] += 1
+    return out
+
+
+def two_pointers(x):
+    i, j, count = 0, len(x) - 1, 0
+    while i < j:
+        s = x[i] + x[j]
+        if s < 1.0:
+            i += 1
+        elif s > 1.2:
+            j -= 1
+        else:
+            count += 1
+            i += 1
+            j -= 1
+    return count, i, j
+
+
+def bisection(x):
+    a, b = 0.0, 4.0
+    for k in range(200):
+        m = 0.5 * (a + b)
+        f = m**3 - x[0] * m - 2.0
+        if f == 0.0 or (b - a) / 2 < 1e-12:
+            return m, k
+        if f > 0:
+            b = m
+        else:
+            a = m
+    return m, k
+
+
+def clipped(x):
+    s = up = 0.0
+    for v in x:
+        s = max(s + v - 0.5, 0.0)
+        up = s if s > up else up
+        if 0.2 < v <= 0.4 and not up > 3:
+            continue
+        s = min(s, 2.0)
+    return s, up
+
+
+def by_math(x):
+    s = 0.0
+    for k in range(len(x)):
+        s = s * 0.5 + math.exp(-x[k]) * math.sqrt(float(x[k])) + math.floor(x[k] * 10) % 3
+        x[k] = round(s) + abs(k - 5) + k // 2
+    return s
+
+
+def looked_up(x):
+    table, gear, rates = [1, 5, 2], 0, (0.5, 1.5, 2.5)
+    for k in range(len(x)):
+        if x[k] > 0.6 and gear < 2:
+            gear += 1
+        elif x[k] < 0.3 and gear > 0:
+            gear -= 1
+        x[k] = rates[gear] * table[k % 3]
+    return gear
+
+
+def short_inside(x):
+    for i in range(len(x)):
+        for j in range(3):
+            if x[i] * j > 0.7:
+                x[i] = -j
+                break
+        else:
+            x[i] += 10
+    return x.sum()
+
+
+PROGRAMS = [best, many, hysteresis, histogram, two_pointers, bisection, clipped, by_math, looked_up, short_inside]
+
+
+@pytest.mark.parametrize("options", [{}, {"optimize": False}, {"threads": 2}], ids=str)
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_one_plan_does_for_all_data(f, options):
+    compiled = pyop.compile(f, **options)
+    for seed in range(6):
+        plain, given = (np.sort(np.random.default_rng(seed).uniform(size=40)) for _ in range(2))
+        if seed % 2:
+            np.random.default_rng(seed).shuffle(plain)
+            given[:] = plain
+        assert equal(compiled(given), f(plain))
+        assert given.tobytes() == plain.tobytes()
+    assert compiled.cache_info().misses <= 2  # what is returned may be Python's number or NumPy's
+    nodes = compiled.plan_for(given).graph.nodes
+    assert any(type(node.function).__name__ == "Loop" for node in nodes)
+
+
+def test_what_is_no_number_is_pythons_error():
+    def root(x):
+        s = 0.0
+        for v in x:
+            s += math.sqrt(v)
+        return s
+
+    def counts(x):
+        out = np.zeros(10, dtype=int)
+        for v in x:
+            out[int(v * 10)] += 1
+        return out
+
+    for f, bad, error in ((root, -1.0, ValueError), (counts, np.nan, ValueError), (counts, np.inf, OverflowError)):
+        compiled = pyop.compile(f)
+        compiled(np.full(20, 0.5))
+        x = np.full(20, 0.5)
+        x[7] = bad
+        with pytest.raises(error):
+            f(x)
+        with pytest.raises(error):
+            compiled(x)
+        with pytest.raises(IndexError):
+            pyop.compile(counts)(np.full(20, 1.5))
+
+
+def test_a_largest_int_is_one_of_python():
+    def f(x):
+        k = 1
+        for i in range(len(x)):
+            if x[i] > 0.5:
+                k = k * 3
+        return k
+
+    compiled = pyop.compile(f)
+    for n in (5, 39, 40, 41, 60):
+        x = np.zeros(60)
+        x[:n] = 1.0
+        assert compiled(x) == f(x) == 3**n
+
+
+def test_a_loop_that_decides_in_each_iteration_runs_as_it_is():
+    def f(x):
+        kept = []
+        for v in x:
+            if v > 0.5:
+                kept.append(v)
+        return len(kept)
+
+    compiled = pyop.compile(f)
+    x = np.random.default_rng(0).uniform(size=1000)
+    with pytest.warns(pyop.RetraceWarning, match=r"test_conditions.py:\d+ in each iteration, since the loop around it"):
+        assert compiled(x) == f(x)
+    assert compiled.cache_info().misses == 1
