@@ -80,13 +80,20 @@ class Arms:
         self.middle = len(self.loop.graph)
         self.yes = self._now()
         self.written: list[list[Any]] = []  # of memory: a handle, what it was, and is behind each arm
-        self._note_writes(2)
+        self.held_yes = self._note_writes(2, self.yes)
         self._restore(self.yes)
         self.log.clear()
 
-    def _note_writes(self, arm: int) -> None:
+    def _note_writes(self, arm: int, now: dict[str, Any]) -> dict[int, Value]:
+        """Put back the memory that an arm has written; return what the arrays that show it were, by their ids."""
         if not self.loop.around.has_same_layout:
             self.loop.give_up()
+        handles = [handle for handle, node, _ in self.log if node < self.first]
+        held = {
+            id(x): x._lent()
+            for x in _values(now)
+            if any(x is handle or x._shares_memory(handle) or x._is_related(handle) for handle in handles)
+        }
         for handle, node, output in self.log:
             if node >= self.first:
                 continue  # memory of this arm alone
@@ -97,6 +104,7 @@ class Arms:
             known[arm] = known[0]._root()
         for x in self.written:
             x[0]._write_root(x[1])
+        return held
 
     def _restore(self, now: dict[str, Any]) -> None:
         changed = {name for name, x in self.head.items() if now.get(name) is not x}
@@ -107,7 +115,7 @@ class Arms:
         """Have the variables and the memory hold what is chosen."""
         loop, graph = self.loop, self.loop.graph
         no = self._now()
-        self._note_writes(3)
+        self.held_no = self._note_writes(3, no)
         Value._log_writes(self.outer)
         if any(graph[k].stateful for k in range(self.first, len(graph))):
             loop.give_up()
@@ -115,6 +123,7 @@ class Arms:
         places = loop.around.places
         chosen: dict[tuple[int, int], Any] = {}
         choices: list[Choice] = []
+        self.originals: list[tuple[Any, Any]] = []
         names: dict[str, Any] = {}
         for name in dict.fromkeys((*self.head, *self.yes, *no)):
             if name not in live and name not in places:
@@ -137,7 +146,7 @@ class Arms:
             value = made[k]
             weak.flags[key_of(value)] = flag if type(flag) is bool else Number(bool, flag, loop.places()), kind
         results = [choice.made(value) for choice, value in zip(choices, made, strict=False)]
-        self._check(choices, results, no)
+        self._check(results, no)
         wanted = {name: _filled(x, results) for name, x in names.items()}
         self._restore(no)
         put(self.frame, wanted, [name for name in wanted if name not in places])
@@ -164,7 +173,7 @@ class Arms:
             return tuple([self._choose(name, x, y, chosen, choices) for x, y in zip(a, b, strict=True)])
         truth = generated and name.startswith(f"{_GENERATED}v") and _are_truths(a, b)
         try:
-            found = choice_of(self.loop, a, b, truth)
+            found = choice_of(self.loop, self.held_yes.get(id(a), a), self.held_no.get(id(b), b), truth)
         except Otherwise:
             self.loop.give_up()
         if found is None:
@@ -172,18 +181,31 @@ class Arms:
         else:
             chosen[key] = _Place(len(choices))
             choices.append(found)
+            self.originals.append((a, b))
         return chosen[key]
 
-    def _check(self, choices: list[Choice], results: list[Any], no: dict[str, Any]) -> None:
+    def _check(self, results: list[Any], no: dict[str, Any]) -> None:
         """Give up where an array that is chosen shows memory of another one, which may be written."""
-        for choice, made in zip(choices, results, strict=True):
+        for (yes, held_no), made in zip(self.originals, results, strict=True):
             if type(made) is not Value or made._is_scalar:
                 continue
-            self.loop.chosen[id(made)] = choice.yes, choice.no, made
-            for held, now in ((choice.yes, self.yes), (choice.no, no)):
+            self.loop.chosen[id(made)] = yes, held_no, made
+            for held, now in ((yes, self.yes), (held_no, no)):
                 if not held._is_alone() or sum(x is held for x in now.values()) > 1:
-                    self.loop.views += [(x, x._root()._key) for x in (choice.yes, choice.no, made)]
+                    self.loop.views += [(x, x._root()._key) for x in (yes, held_no, made)]
                     break
+
+
+def _values(now: dict[str, Any]) -> list[Value]:
+    """Return the arrays that variables hold, also in tuples."""
+    waiting, found = [*now.values()], []
+    while waiting:
+        x = waiting.pop()
+        if type(x) is tuple:
+            waiting += x
+        elif type(x) is Value and not x._is_scalar:
+            found.append(x)
+    return found
 
 
 class _Place:
