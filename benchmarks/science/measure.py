@@ -74,7 +74,7 @@ def measure(name: str, rounds: int) -> dict[str, Any]:
 
 
 def compare(one: Program, compiled: Callable[..., Any], seeds: Iterator[int] | None = None) -> tuple[str, str]:
-    """What differs in values, and what only in types of scalars: nothing, or the first that does.
+    """Return what differs in values, and what only in types of scalars: nothing, or the first that does.
 
     Called on the first data, on the same arguments again, as the first call has left them, and on fresh data.
     """
@@ -101,19 +101,19 @@ def _outcome(function: Callable[..., Any], arguments: list[Any]) -> Outcome:
 
 
 class _Error(str):
-    """What was raised."""
+    """Return what was raised."""
 
     __slots__ = ()
 
 
 def _raised(want: Outcome, got: Outcome) -> str:
-    """Of two outcomes of which one is an error, or both are and not the same one, that."""
+    """Return the error of two outcomes of which one is an error, or both are and not the same one."""
     told = [f"raises {one[0]}" if isinstance(one[0], _Error) else "returns" for one in (want, got)]
     return "" if told[0] == told[1] else f"{told[0]} in NumPy, {told[1]} here"
 
 
 def _types_differ(want: Any, got: Any, where: str) -> str:
-    """Where two outcomes have values of different types: a float for NumPy's float64, an array for a number."""
+    """Return where two outcomes have values of different types: a float for NumPy's float64, an array for a number."""
     if type(want) is not type(got):
         return f"{where}: {type(want).__name__} in NumPy, {type(got).__name__} here"
     if isinstance(want, list | tuple):
@@ -150,7 +150,7 @@ def _plain_ns(one: Program) -> float:
 def _faster(
     one: Program, compiled: Callable[..., Any], rounds: int, plain: float, seeds: Iterator[int]
 ) -> tuple[float, float] | tuple[None, None]:
-    """How many times as fast as the function itself, both in turn on the same numbers; none where it raises.
+    """Return how many times as fast as the function itself it is, both in turn on the same numbers; none where it raises.
 
     In the median round, and in all of them together, where one call in fifty that is traced for a second counts.
     """
@@ -180,7 +180,7 @@ def _faster(
 
 
 def _warm(x: Any, y: Any) -> Any:
-    """What compiles it loads what any loop needs."""
+    """Load what any loop needs."""
     z, best = np.zeros(3), 0.0
     for k in range(3):
         z[k] = x[k] + y[k, 0]

@@ -284,8 +284,8 @@ void look_for_quick_ways(Guard& guard, PyObject* const* args) try {
     const bool arrays_alone = guard.flat || (guard.quick_alert && !guard.any_number);
     if (arrays_alone && !feeds_fit(*plan.program, args)) return;
     if (single)
-        guard.quick.numbers = QuickNumbers::make(plan, given, guard.quick.form, guard.finish.get(),
-                                                 !guard.outcomes.empty(), guard.alert);
+        guard.quick.numbers =
+            QuickNumbers::make(plan, given, guard.quick.form, guard.finish.get(), !guard.outcomes.empty(), guard.alert);
     else if (guard.quick.form == NumberForm::AsIs || guard.quick.form == NumberForm::Listed)
         guard.quick.arrays = QuickArrays::make(plan, given, guard.finish.get(), compiled_vectorcall_otherwise);
 } catch (const std::bad_alloc&) {

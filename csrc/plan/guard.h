@@ -91,13 +91,13 @@ struct Guard {
     bool rerun = false;            // so it does where the plan raises: the function catches exceptions
     bool alert = false;            // floating-point errors raise while the plan runs: the function sets np.errstate
     bool alert_underflow = false;  // that one, too
-    bool quick_alert = false;      // its arguments are plain: quick ways leave it to the general one where a flag is up
-    int alarms = 0;                // how often one has
-    bool goes_on = false;          // what the plan raises may not be the end: `rerun`, there are paths, or it writes
-    Ref plainly;                   // runs the function itself where its arguments are declared, or with out=
-    Ref kinds;                     // bytes: a LeafKind a leaf
+    bool quick_alert = false;  // its arguments are plain: quick ways leave it to the general one where a flag is up
+    int alarms = 0;  // how often one has
+    bool goes_on = false;  // what the plan raises may not be the end: `rerun`, there are paths, or it writes
+    Ref plainly;  // runs the function itself where its arguments are declared, or with out=
+    Ref kinds;  // bytes: a LeafKind a leaf
     std::vector<int64_t> outcomes;  // of the path that ran last, which is here; empty: the function does not branch
-    std::vector<Path> others;       // its other paths
+    std::vector<Path> others;  // its other paths
 
     int traverse(visitproc visit, void* arg) const;
 };
@@ -105,9 +105,9 @@ struct Guard {
 // One call: positional arguments, and keyword arguments behind them, as in vectorcall.
 struct Call {
     PyObject* const* args;
-    Py_ssize_t n;      // all of them
+    Py_ssize_t n;  // all of them
     Py_ssize_t n_positional;
-    PyObject* names;   // tuple or null
+    PyObject* names;  // tuple or null
 };
 
 // The leaves of a call's arguments, as far as they match; `lists` keeps those of containers alive.

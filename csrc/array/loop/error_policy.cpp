@@ -1,5 +1,5 @@
-// array/loop/error_policy.cpp: reads np.errstate and the filters of warnings, in some 200 ns where both are as usual, and has
-// errors raise.
+// array/loop/error_policy.cpp: reads np.errstate and the filters of warnings, in some 200 ns where both are as usual,
+// and has errors raise.
 #include "array/loop/error_policy.h"
 
 #include "array/loop/quiet.h"
@@ -147,8 +147,8 @@ PyObject* raising_errstate() {
         PyObject* function = make.attribute("numpy._core.umath", "_make_extobj");
         if (!function) return nullptr;
         const Ref none = Ref::steal(PyTuple_New(0));
-        const Ref how = Ref::steal(Py_BuildValue("{ssssssss}", "divide", "raise", "over", "raise", "invalid", "raise",
-                                                 "under", "ignore"));
+        const Ref how = Ref::steal(
+            Py_BuildValue("{ssssssss}", "divide", "raise", "over", "raise", "invalid", "raise", "under", "ignore"));
         return none && how ? PyObject_Call(function, none.get(), how.get()) : nullptr;
     });
 }

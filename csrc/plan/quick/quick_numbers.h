@@ -67,7 +67,7 @@ class QuickNumbers : public std::enable_shared_from_this<QuickNumbers> {
     std::vector<std::pair<uint16_t, TapeCell>> constants_;
     NumberForm form_ = NumberForm::AsIs;
     const ResultForms* forms_ = nullptr;  // of `finish_`
-    PyObject* finish_ = nullptr;          // borrowed
+    PyObject* finish_ = nullptr;  // borrowed
     bool tuple_ = false, decides_ = false, alert_ = false;
     const Graph* graph_ = nullptr;
     mutable std::vector<ResultRecycler> recyclers_;
