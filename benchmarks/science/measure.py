@@ -150,7 +150,7 @@ def _plain_ns(one: Program) -> float:
 def _faster(
     one: Program, compiled: Callable[..., Any], rounds: int, plain: float, seeds: Iterator[int]
 ) -> tuple[float, float] | tuple[None, None]:
-    """Return how many times as fast as the function itself it is, both in turn on the same numbers; none where it raises.
+    """Return how many times as fast as the function it is, both in turn on the same numbers; none where it raises.
 
     In the median round, and in all of them together, where one call in fifty that is traced for a second counts.
     """
