@@ -1,4 +1,4 @@
-"""B41: programs as scientists write them, compiled, against themselves: each in a process of its own."""
+"""B39: programs as scientists write them, compiled, against themselves: each in a process of its own."""
 
 from __future__ import annotations
 
@@ -120,9 +120,9 @@ def _totals(found: dict[str, dict[str, Any]]) -> list[Row]:
     what, rows = f"of {len(found)} programs of scientists", []
     mean = math.exp(statistics.fmean(-math.log(one["fresh"]) for one in timed)) if timed else None
     detail = ", ".join(f"{counts[each]} {each}" for each in VERDICTS)
-    rows.append(Row("B41", f"{what}, compiled over plain, fresh data", "reported", mean, math.inf, detail=detail))
+    rows.append(Row("B39", f"{what}, compiled over plain, fresh data", "reported", mean, math.inf, detail=detail))
     rows += [
-        Row("B41", f"{what}, {text}", budget, number, limit, "programs")
+        Row("B39", f"{what}, {text}", budget, number, limit, "programs")
         for text, budget, number, limit in (
             ("wrong bits", "none", sum(map(silent, found.values())), 0),
             ("refused with an error, or never done", "none", counts["broken"], 0),
@@ -144,7 +144,7 @@ def _totals(found: dict[str, dict[str, Any]]) -> list[Row]:
         )
     ]
     warned = sum(bool(one.get("warnings")) for one in found.values())
-    rows.append(Row("B41", f"{what}, with a RetraceWarning", "reported", warned, math.inf, "programs", reasons(found)))
+    rows.append(Row("B39", f"{what}, with a RetraceWarning", "reported", warned, math.inf, "programs", reasons(found)))
     return rows
 
 
@@ -158,4 +158,4 @@ def _row(name: str, one: dict[str, Any]) -> Row:
         details.append(f"first call {cells['first ms']} ms, {cells['plain calls']} plain calls")
         details.append(f"8 calls beyond plain ones {cells['8 calls ms']} ms")
     details += [f"{key}: {cells[key]}" for key in ("wrong bits", "other types", "warning") if cells[key]]
-    return Row("B41", f"{name} ({one['family']})", "reported", ratio, math.inf, detail="; ".join(details))
+    return Row("B39", f"{name} ({one['family']})", "reported", ratio, math.inf, detail="; ".join(details))

@@ -207,3 +207,45 @@ def test_a_loop_that_decides_in_each_iteration_runs_as_it_is():
     with pytest.warns(pyop.RetraceWarning, match=r"test_conditions.py:\d+ in each iteration, since the loop around it"):
         assert compiled(x) == f(x)
     assert compiled.cache_info().misses == 1
+
+
+def test_a_count_that_is_left_in_an_object_is_a_number():
+    class Counted:
+        def __init__(self):
+            self.n = 0
+            self.table = [0.5, 0.25]
+
+        def f(self, x):
+            y = 0.0
+            for k in range(len(x)):
+                if x[k] > 0.5:
+                    self.n += 1
+                y += self.table[k % 2] * x[k]
+            return y, self.n
+
+    plain, other = Counted(), Counted()
+    compiled, x = pyop.compile(other.f), np.linspace(0.0, 1.0, 12)
+    with pytest.warns(pyop.RetraceWarning, match="attribute of a Counted"):
+        assert equal(compiled(x), plain.f(x))
+    for _ in range(3):
+        assert equal(compiled(x), plain.f(x))
+        assert type(other.n) is int
+
+
+def test_a_table_is_what_it_holds_now():
+    table = [1.0, 2.0, 3.0]
+
+    def f(x):
+        s = 0.0
+        for k in range(len(x)):
+            s += table[int(x[k])]
+        return s
+
+    compiled, x = pyop.compile(f), np.array([0.0, 1.0, 2.0, -1.0] * 4)
+    assert equal(compiled(x), f(x))
+    table[1] = 50.0
+    assert equal(compiled(x), f(x))
+    table.append(7.0)
+    assert equal(compiled(x), f(x))
+    with pytest.raises(IndexError, match="list index out of range"):
+        compiled(x + 9.0)

@@ -28,6 +28,7 @@ from weakref import ref
 import numpy as np
 
 from .._core import CompiledFunction, Op, Tensor, Value
+from ..graph.counter import is_counter
 from ..graph.symbolic_number import is_number
 from .code import facts
 from .generators import GAUSSIAN, Generator, Reached, generator_of
@@ -170,7 +171,7 @@ class Watch(Reached):
             self._push(label, x())
         elif kind is Tensor:
             self._array(label, x.detach().numpy())
-        elif kind is Value or is_number(x) or self._add_generator(label, x):
+        elif kind is Value or is_number(x) or is_counter(x) or self._add_generator(label, x):
             pass
         elif kind is ModuleType:
             self._module(x)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._core import Value
+from ..graph.counter import is_counter
 from ..graph.symbolic_number import is_number
 from .places import Array, Items, Memory, Place
 from .same import same
@@ -67,7 +68,7 @@ def symbolic_in(x: Any) -> Iterator[Any]:
     pending, seen = [x], {id(x)}
     while pending and len(seen) < _MOST_LOOKED_AT:
         x = pending.pop()
-        if type(x) is Value or is_number(x):
+        if type(x) is Value or is_number(x) or is_counter(x):
             yield x
             continue
         parts = [part for part in _parts(x) if id(part) not in seen]
