@@ -171,9 +171,8 @@ class Arms:
             b = _like(self.loop.graph, a, self) if b is _MISSING else b
         if type(a) is tuple and type(b) is tuple and len(a) == len(b):
             return tuple([self._choose(name, x, y, chosen, choices) for x, y in zip(a, b, strict=True)])
-        truth = generated and name.startswith(f"{_GENERATED}v") and _are_truths(a, b)
         try:
-            found = choice_of(self.loop, self.held_yes.get(id(a), a), self.held_no.get(id(b), b), truth)
+            found = choice_of(self.loop, self.held_yes.get(id(a), a), self.held_no.get(id(b), b))
         except Otherwise:
             self.loop.give_up()
         if found is None:
@@ -221,16 +220,6 @@ def _filled(x: Any, results: list[Any]) -> Any:
     if type(x) is _Place:
         return results[x.at]
     return tuple([_filled(item, results) for item in x]) if type(x) is tuple else x
-
-
-def _are_truths(a: Any, b: Any) -> bool:
-    return all(_is_truth(x) for x in (a, b)) and not (type(a) is Value and type(b) is Value)
-
-
-def _is_truth(x: Any) -> bool:
-    if type(x) is Value:
-        return x.dtype == np.bool_ and x.shape == ()
-    return x is True or x is False or (is_number(x) and x._kind is bool)
 
 
 def _like(graph: Any, x: Any, arms: Arms) -> Any:

@@ -31,12 +31,10 @@ class Choice(NamedTuple):
     made: Callable[[Value], Any]
 
 
-def choice_of(loop: Any, a: Any, b: Any, truth: bool = False) -> Choice | None:
-    """Return how two variables are chosen from; None where they are the same. `truth`: only their truths are asked."""
+def choice_of(loop: Any, a: Any, b: Any) -> Choice | None:
+    """Return how two variables are chosen from; None where they are the same."""
     if a is b or same_constant(a, b):
         return None
-    if truth:
-        return Choice(_truth(loop, a), _truth(loop, b), lambda value: Number(bool, value, loop.places()))
     graph = loop.graph
     a, b = (graph.constant(x)[()] if issubclass(type(x), np.generic) else x for x in (a, b))
     if type(a) is Value and type(b) is Value:
@@ -108,15 +106,6 @@ def _made_number(loop: Any, kind: type, value: Value) -> Number:
     if loop.weak().follows:
         loop.weak().flags[key_of(value)] = True, kind
     return Number(kind, value, loop.places())
-
-
-def _truth(loop: Any, x: Any) -> Value:
-    if type(x) is Value:
-        value = x
-    else:
-        value = as_value(x) if is_counter(x) else x._value if is_number(x) else loop.graph.constant(np.asarray(bool(x)))
-    made: Value = value if value.dtype == np.bool_ else value != 0
-    return made[()]
 
 
 def _number(graph: Any, x: Any, kind: type) -> Value:

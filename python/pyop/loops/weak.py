@@ -31,6 +31,7 @@ _OPERATORS = _PLAIN | {np.divide, np.floor_divide, np.remainder, np.power, np.di
 _OPERATORS |= {np.bitwise_or, np.bitwise_xor, np.left_shift, np.right_shift, np.matmul}
 BY_NAME = frozenset(("add", "subtract", "multiply", "negative", "positive", "absolute", "divide", "true_divide"))
 """Operators of Python by the names of NumPy's functions that do the same to arrays."""
+_LOGIC = frozenset((np.logical_and, np.logical_or, np.logical_not))
 _BESIDE = {"f": "dD", "i": "?lqdD", "c": "dD"}
 _STORED = {"f": "dDgG", "i": "lqdD", "c": "DG"}
 _Key = tuple[int, int]
@@ -212,7 +213,7 @@ class Weak:
         node = graph[at]
         function, inputs = node.function, node.inputs
         dtype = graph._value(*key).dtype
-        if dtype is None or dtype.char not in "dlqD":
+        if dtype is None or dtype.char not in "dlqD?":
             return False
         if type(function) is Loop:
             if at not in self.carried:
@@ -232,6 +233,8 @@ class Weak:
                     also((at, j))
             return True
         if isinstance(function, np.ufunc):
+            if dtype.char == "?":
+                return function in _LOGIC
             others = [value for value in inputs if key_of(value) not in self.loops]
             strong = [value for value in others if not _is_number(graph, value)]
             if strong:
@@ -255,7 +258,7 @@ class Weak:
             return all(value.dtype == dtype or (value.dtype == np.bool_ and k == 0) for k, value in enumerate(inputs))
         if word == "store":
             target = inputs[0].dtype
-            return key_of(inputs[0]) != key and target is not None and target.char in _STORED[dtype.kind]
+            return key_of(inputs[0]) != key and target is not None and target.char in _STORED.get(dtype.kind, "?")
         return False
 
 

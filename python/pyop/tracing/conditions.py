@@ -87,6 +87,8 @@ class Conditions:
             return before, self.call(NOT, operand)
         if isinstance(expr, ast.BoolOp):
             return self._either(expr, self.test, lambda x: self.call(TRUTH, x))
+        if isinstance(expr, ast.Compare) and len(expr.ops) > 1:
+            return self._chain(expr, self.test)
         return self.value(expr)
 
     def value(self, expr: Any) -> _Lowered:
@@ -107,7 +109,7 @@ class Conditions:
             before, operand = self.test(expr.operand)
             return before, self.call(NOT, operand)
         if isinstance(expr, ast.Compare) and len(expr.ops) > 1:
-            return self._chain(expr)
+            return self._chain(expr, self.value)
         if type(expr) not in _CHILDREN or any(isinstance(part, _KEPT) for part in ast.walk(expr)):
             return [], expr
         return self._in_order(expr), expr
@@ -124,7 +126,7 @@ class Conditions:
         yes, no = (arm, []) if isinstance(expr.op, ast.And) else ([], arm)
         return [*before, _set(name, kept(first)), self.arms(_get(name, expr), yes, no)], _get(name, expr)
 
-    def _chain(self, expr: ast.Compare) -> _Lowered:
+    def _chain(self, expr: ast.Compare, lower: Callable[[Any], _Lowered]) -> _Lowered:
         """Lower ``a < b < c``, which asks for ``b`` once."""
         left, middle = self.name("v"), self.name("v")
         before, first = self.value(expr.left)
@@ -132,7 +134,7 @@ class Conditions:
         start = [*before, _set(left, first), *inner, _set(middle, second)]
         one = ast.copy_location(ast.Compare(_get(left, expr), expr.ops[:1], [_get(middle, expr)]), expr)
         rest = ast.copy_location(ast.Compare(_get(middle, expr), expr.ops[1:], expr.comparators[1:]), expr)
-        further, found = self.value(ast.copy_location(ast.BoolOp(ast.And(), [one, rest]), expr))
+        further, found = lower(ast.copy_location(ast.BoolOp(ast.And(), [one, rest]), expr))
         return [*start, *further], found
 
     def _in_order(self, expr: Any) -> list[ast.stmt]:

@@ -122,7 +122,22 @@ class Maker:
             return f"{plain} {self.pick('and', 'or')} {self.test()}"
         return plain
 
+    def truths(self) -> str:
+        """Return a statement with the values of ``and``, ``or`` and ``not``, whichever operand they are."""
+        word = self.pick("and", "or")
+        return self.pick(
+            f"flag = {self.test()}",
+            f"flag = ({self.test()}) {word} ({self.test()})",
+            f"flag = not ({self.test()})",
+            f"late = {self.scalar()} {word} {self.scalar()}",
+            f"late = ({self.test()}) {word} {self.scalar()}",
+            f"flag = 0.1 < {self.scalar()} <= {self.pick('0.7', 's', 'c')}",
+            f"late = {self.scalar()} if {self.test()} else {self.pick('0', 'True', '1.5')}",
+        )
+
     def statement(self) -> list[str]:
+        if self.numbers and self.rg.random() < 0.12:
+            return [self.truths()]
         if self.placed and self.rg.random() < 0.15:
             return [self.of_the_object()]
         k = self.rg.random()
