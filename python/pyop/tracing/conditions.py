@@ -55,7 +55,7 @@ def is_concrete(test: ast.expr) -> bool:
 
 
 class Conditions:
-    """Lower the expressions of one function. `count` numbers its variables; 0 where nothing was lowered."""
+    """Lower the expressions of a function. `count` numbers its variables."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -67,7 +67,6 @@ class Conditions:
 
     def call(self, name: str, *args: ast.expr) -> ast.expr:
         """Return the call of a builtin of lifted code."""
-        self.count += 1
         return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), [*args], []), args[0])
 
     def arms(self, test: ast.expr, yes: list[ast.stmt], no: list[ast.stmt]) -> ast.stmt:

@@ -66,16 +66,10 @@ class _Items(ast.NodeTransformer):
         return node
 
 
-def lift(function: ast.FunctionDef, loops: bool = True) -> bool:
-    """Lift a function in place, and the functions in it; False if there was nothing to lift. `loops`: lists may be
-    looked up by numbers that loops count.
-    """
-    conditions = Conditions()
-    if loops:
-        function.body = [_Items().visit(statement) for statement in function.body]
-        conditions.count += 1
-    _lift(function, conditions)
-    return conditions.count > 0
+def lift(function: ast.FunctionDef) -> None:
+    """Lift a function in place, and the functions in it."""
+    function.body = [_Items().visit(statement) for statement in function.body]
+    _lift(function, Conditions())
 
 
 def _lift(function: ast.FunctionDef, conditions: Conditions) -> None:
@@ -107,7 +101,6 @@ class _Function:
         self.depth = 0
 
     def lift(self, function: ast.FunctionDef) -> None:
-        count = self.conditions.count
         self.exits = [_Exits(self.conditions, None)]
         self.result = self.conditions.name("r")
         body = function.body
@@ -115,10 +108,7 @@ class _Function:
         if inner and _falls(body) & _ON:
             end = ast.Return(ast.Constant(None))
             body = [*body, _place(ast.copy_location(end, body[-1]), body[-1])]
-        used = self.conditions.count
         made = self.block(body)
-        if self.conditions.count == used:
-            self.conditions.count = count  # nothing is lifted
         own = self.exits[0]
         start = [_number(own.left, 0, function.body[0])] if own.asked else []
         last = [_place(ast.Return(ast.Name(self.result, ast.Load())), body[-1])] if self.returns else []
@@ -191,7 +181,6 @@ class _Function:
                 statement.value = value
                 return [*before, statement]
             self.returns = True
-            self.conditions.count += 1
             kept = _place(ast.Assign([ast.Name(self.result, ast.Store())], value), statement, value)
             return [*before, kept, _number(exits.left, 1, statement)]
         if isinstance(statement, ast.Continue):
@@ -288,8 +277,17 @@ class _Function:
                 return [*before, statement]
         else:
             target.value = kept(target.value)
-        if isinstance(target, ast.Subscript) and not isinstance(target.slice, ast.Constant):
-            target.slice = kept(target.slice) if not isinstance(target.slice, (ast.Slice, ast.Tuple)) else target.slice
+        if isinstance(target, ast.Subscript):
+            index = target.slice
+            items = index.elts if isinstance(index, ast.Tuple) else [index]
+            for k, item in enumerate(items):
+                if isinstance(item, ast.Slice):
+                    for field in ("lower", "upper", "step"):
+                        if getattr(item, field) is not None:
+                            setattr(item, field, kept(getattr(item, field)))
+                elif not isinstance(item, (ast.Constant, ast.Starred)):
+                    items[k] = kept(item)
+            target.slice = index if isinstance(index, ast.Tuple) else items[0]
         read: Any = kept(_loaded(target))
         result = ast.copy_location(ast.AugAssign(ast.Name(read.id, ast.Store()), statement.op, value), statement)
         stored = ast.copy_location(ast.Assign([target], ast.Name(read.id, ast.Load())), statement)

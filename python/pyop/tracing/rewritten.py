@@ -62,7 +62,9 @@ def _rewritten(code: CodeType, modules: frozenset[str], objects: frozenset[str])
         else:
             continue  # another source than that of the code
         called = write_callees(function, modules, names)  # before there are calls of what is lifted
-        if not (branches and lift(function)) and not called:
+        if branches:
+            lift(function)
+        elif not called:
             return None
         ast.fix_missing_locations(function)
         made = _compiled(function, code, imports, same=False)

@@ -33,6 +33,14 @@ class _Object:
         self.w: Any = [0, 1, 2]
         self._notes = notes
 
+    def __getitem__(self, key: Any) -> Any:
+        self._notes.append(("get", str(key)))
+        return self.v
+
+    def __setitem__(self, key: Any, x: Any) -> None:
+        self._notes.append(("set", str(key)))
+        self.v = x
+
     def add(self, x: Any, by: Any = 0) -> Any:
         self._notes.append("add")
         return x + by

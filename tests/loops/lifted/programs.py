@@ -148,8 +148,15 @@ class Maker:
                 return [f"{target} = {value}"]
             return [f"{target} = {self.value()}"]
         if k < 0.75:
-            target = self.pick(*_NAMES, f"x[{self.value()} % 3]", "o.v", "o.w[0]", f"x[:{self.pick('1', '2')}]")
-            return [f"{target} += {'[1]' if ':' in target else self.value()}"]
+            target = self.pick(
+                *_NAMES,
+                f"x[{self.value()} % 3]",
+                "o.v",
+                "o.w[0]",
+                f"x[:{self.note('1')}]",
+                f"o[{self.value()}, {self.value()}:]",
+            )
+            return [f"{target} += {f'([1] if {self.test()} else [2])' if '[:' in target else self.value()}"]
         if k < 0.85:
             return [self.value()]
         if k < 0.9:
