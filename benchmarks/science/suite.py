@@ -33,7 +33,7 @@ def run(harness: Harness) -> list[Row]:
 def measured(
     names: Iterable[str], rounds: int, told: Callable[[str, dict[str, Any]], None] = lambda name, one: None
 ) -> dict[str, dict[str, Any]]:
-    """What `measure` tells of each, and its verdict; `told` hears of each as it comes."""
+    """Return what `measure` tells of each, and its verdict; `told` hears of each as it comes."""
     found = {}
     for name in names:
         try:
@@ -56,17 +56,17 @@ def verdict(one: dict[str, Any]) -> str:
 
 
 def silent(one: dict[str, Any]) -> bool:
-    """Whether something differs and no error says so."""
+    """Return True where something differs and no error says so."""
     return bool(one["wrong"]) and one["verdict"] != "broken"
 
 
 def dear(one: dict[str, Any]) -> bool:
-    """Whether the first call costs more than it should."""
+    """Return True where the first call costs more than it should."""
     return "first" in one and (one["first"] > FIRST_CALLS * one["plain"] or one["first"] > FIRST_MS * 1e6)
 
 
 def reasons(found: dict[str, dict[str, Any]]) -> str:
-    """How many programs are warned of for which reason, the first that comes."""
+    """Count the programs that are warned of by the reason, the first that comes."""
     first = [one["warnings"][0] for one in found.values() if one.get("warnings")]
     counts = Counter(next((each for each in REASONS if each in text), "something else") for text in first)
     return ", ".join(f"{count} {reason}" for reason, count in counts.most_common())

@@ -95,7 +95,7 @@ def needed_by_loops(needed: Specialise) -> set[Any]:
 
 
 def is_of_arguments(error: BaseException) -> bool:
-    """Whether a number among the arguments is needed, and no other."""
+    """Return True where a number among the arguments is needed, and no other."""
     places: Any = error.places if type(error) is Specialise else ()
     return bool(places) and all(type(place) is int for place in places)
 

@@ -25,7 +25,7 @@ _ENDLESS = range(sys.maxsize)
 
 
 class Mark:
-    """How a loop is left: 1 by ``break``, by other numbers where something is to be done behind the loop."""
+    """Tell how a loop is left: 1 by ``break``, other numbers where something is to be done behind the loop."""
 
     __slots__ = ("_iterable", "_rolled", "endless", "over", "way")
 
