@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -249,3 +251,23 @@ def test_a_table_is_what_it_holds_now():
     assert equal(compiled(x), f(x))
     with pytest.raises(IndexError, match="list index out of range"):
         compiled(x + 9.0)
+
+
+def test_functions_of_math_are_pickled():
+    program = """
+import math, pickle, subprocess, sys
+import numpy as np, pyop
+given = pickle.loads(bytes.fromhex(sys.stdin.read())) if len(sys.argv) > 1 else None
+x = np.linspace(0.1, 1.0, 5)
+if given is None:
+    f = pyop.compile(lambda x: x * math.exp(x[0]) + math.atan2(x[1], 2.0))
+    f(x)
+    sent = pickle.dumps(f.plan_for(x)).hex()
+    done = subprocess.run([sys.executable, "-c", PROGRAM, "there"], input=sent, capture_output=True, text=True)
+    print(done.stdout.strip() == repr(f(x).tolist()), done.stderr)
+else:
+    print(given(x).tolist())
+"""
+    program = f"PROGRAM = {program!r}\n{program}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.split() == ["True"], done.stdout + done.stderr

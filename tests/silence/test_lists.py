@@ -211,7 +211,7 @@ def arguments(rng):
 
 
 def wrong(f, rng, compiled):
-    """What differs in one of three calls, on fresh numbers."""
+    """Return what differs in one of three calls, on fresh numbers."""
     for call in range(3):
         given = arguments(rng)
         want = attempt(f, *given)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from .._core import Value
 from ..graph.counter import is_counter
 from ..graph.deciding import recorded_loop
 from ..graph.symbolic_number import Number, is_number
-from ..tracing.math_functions import as_float, of_library, places_of
+from ..tracing.math_functions import as_float, nearest, places_of
 from ..tracing.twins import StandIn, called_instead, graph_under_twins, stand_in
 from .arms import unknown
 from .choices import choose
@@ -68,23 +67,16 @@ def _is_float(x: Value) -> bool:
     return x.shape == () and x.dtype is not None and x.dtype.char in "fd"
 
 
-@cache
-def _nearest() -> Any:
-    """Return the C library's function that makes an int64 of a whole number, or raises a flag."""
-    tried = [(x,) for x in (0.0, -0.0, 1.0, -7.0, 2.0**52, -(2.0**62))]
-    return of_library("llrint", (np.float64, np.int64), int, tried)
-
-
 def _int64(value: Value, rounds: Callable[[Any], Any]) -> Value:
     if value.dtype == np.int64:
         return value
     made: Value
     if value.dtype is None or value.dtype.kind != "f":
         made = value.astype(np.int64)
-    elif _nearest() is None:
+    elif nearest() is None:
         made = rounds(value).astype(np.int64)
     else:
-        made = _nearest()(rounds(value if value.dtype == np.float64 else value.astype(np.float64)))
+        made = nearest()(rounds(value if value.dtype == np.float64 else value.astype(np.float64)))
     return made
 
 

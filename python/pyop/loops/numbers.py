@@ -21,7 +21,7 @@ __all__ = ["LARGEST", "Sizes", "as_value", "named", "sizes_of"]
 _MOST = 1 << 50  # what is carried is assumed to be below, until that is shown
 _INT64 = 1 << 62
 LARGEST = 1 << 63
-"""What an int is below of which nothing is known."""
+"""Bound of the absolute value of an int of which nothing is known."""
 _ITERATIONS = 1 << 40  # nobody waits for more
 
 

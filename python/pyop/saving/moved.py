@@ -147,6 +147,14 @@ def _of_module(module: str, attribute: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
+def load_hidden() -> None:
+    """Import the modules of `HIDDEN`. A pickler that looks through all modules for one that has a function asks these,
+    too, and would stop where that imports something.
+    """
+    for module in HIDDEN.values():
+        importlib.import_module(module)
+
+
 def install() -> None:
     """Let pickles find what they name by earlier paths."""
     finder: Any = _Finder

@@ -21,6 +21,7 @@ from ..graph.node_call import Record, row_of
 from ..transforms.op_rule import op_gradient_of
 from .kinds import BY_NAME, PICKLED, Leaf, contract_of_parts, forms_of
 from .kinds import itself as _same
+from .moved import load_hidden
 from .parts import Parts, outputs_of, parts_of, put_together, set_origins
 
 
@@ -49,6 +50,9 @@ class _Declared:
     def __reduce__(self) -> Any:
         op = by_path(declared_by_op(self.fn, self.given))
         return (_same, (self.given,)) if op is None else (_made, ("contract_of", op))
+
+
+load_hidden()
 
 
 def _wrapped(op: Op) -> Any:

@@ -22,7 +22,7 @@ from ..graph.deciding import recorded_loop
 from ..graph.symbolic_number import Number, call_in_python, is_number, set_power
 from .twins import graph_under_twins, stand_in
 
-__all__ = ["as_float", "of_library", "places_of"]
+__all__ = ["as_float", "nearest", "of_library", "places_of"]
 
 # Functions of floats for which CPython calls the function of this name in the C library.
 _OF_ONE = (
@@ -89,6 +89,7 @@ def of_library(name: str, types: tuple[Any, ...], original: Callable[..., Any], 
     except (OSError, AttributeError, TypeError, ValueError):
         return None
     ufunc = kernel.ufunc
+    globals()[f"c_{name}"] = ufunc  # where a pickle finds it
     with np.errstate(all="ignore"):
         found = ufunc(*map(np.array, zip(*tried, strict=True))).tolist()
     for given, result in zip(tried, found, strict=True):
@@ -99,6 +100,27 @@ def of_library(name: str, types: tuple[Any, ...], original: Callable[..., Any], 
         if wanted != result and wanted == wanted:
             return None
     return ufunc
+
+
+@cache
+def nearest() -> Any:
+    """Return the C library's function that makes an int64 of a whole number, or raises a flag; None as `of_library`."""
+    tried = [(x,) for x in (0.0, -0.0, 1.0, -7.0, 2.0**52, -(2.0**62))]
+    return of_library("llrint", (np.float64, np.int64), int, tried)
+
+
+def __getattr__(name: str) -> Any:
+    """Return a function of the C library that a pickle names."""
+    function = name.removeprefix("c_")
+    if name == "c_llrint":
+        found = nearest()
+    elif name.startswith("c_") and function in (_OF_ONE + " " + _OF_TWO).split():
+        found = _function(function, 2 if function in _OF_TWO.split() else 1)
+    else:
+        found = None
+    if found is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return found
 
 
 def _called(name: str, count: int) -> Callable[..., Any]:

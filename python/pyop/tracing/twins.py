@@ -65,7 +65,7 @@ _STORES = frozenset(("STORE_DEREF", "DELETE_DEREF"))
 
 
 OF_KINDS: dict[type, Callable[[Any], Any]] = {}
-"""What makes stand-ins of objects of other libraries, by their types: of the ufuncs of SciPy."""
+"""Makers of stand-ins for objects of other libraries, by type: ufuncs of SciPy."""
 
 CALLED_INSTEAD: dict[int, tuple[Any, Any]] = {}
 """As `STAND_INS`, of types: they are themselves but where they are called by a name of the module or of NumPy."""
