@@ -19,7 +19,7 @@ from ..declare.rebuild import holds, replaced, walk
 if TYPE_CHECKING:
     from .graph import Graph
 
-__all__ = ["Counter", "has_counters", "is_counter", "set_compare", "set_number", "size_of", "with_sizes"]
+__all__ = ["Counter", "has_counters", "is_counter", "set_arithmetic", "size_of", "with_sizes"]
 
 
 class Counter:
@@ -115,12 +115,6 @@ def with_sizes(func: Callable[..., Any], *arguments: Any) -> Any:
 _number_of: Callable[[Counter], Any]
 
 
-def set_number(make: Callable[[Counter], Any]) -> None:
-    """Tell how a Number is made of a Counter, from above."""
-    global _number_of
-    _number_of = make
-
-
 def _binary(op: Callable[[Any, Any], Any], in_sizes: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
     def either(self: Counter, a: Any, b: Any) -> Any:
         other = b if a is self else a
@@ -140,14 +134,13 @@ def _compared(op: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
     """Return a comparison: a truth that is not known, where the number decides."""
 
     def compare(self: Counter, other: Any) -> Any:
-        kind = type(other)
-        if kind is not Counter and kind is not int:
-            return op(self.number(), other) if kind is not bool else self._needed()
-        difference = self - other
-        if type(difference) is int:
+        counted = type(other) in (Counter, int)
+        if counted and type(difference := self - other) is int:
             return op(difference, 0)
         truth = _compare(op, self, other)
-        return self._needed() if truth is None else truth
+        if truth is None:
+            return self._needed() if counted or type(other) is bool else op(self.number(), other)
+        return truth
 
     return compare
 
@@ -155,10 +148,10 @@ def _compared(op: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
 _compare: Callable[..., Any]
 
 
-def set_compare(compare: Callable[..., Any], divided: Callable[..., Any]) -> None:
-    """Tell how the number of an iteration is compared and divided in the graph, from above."""
-    global _compare, _divided
-    _compare, _divided = compare, divided
+def set_arithmetic(compare: Callable[..., Any], divided: Callable[..., Any], number: Callable[[Counter], Any]) -> None:
+    """Tell how the number of an iteration is compared and divided in the graph, and becomes a Number, from above."""
+    global _compare, _divided, _number_of
+    _compare, _divided, _number_of = compare, divided, number
 
 
 _divided: Callable[..., Any]

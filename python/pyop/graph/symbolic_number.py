@@ -24,7 +24,6 @@ from ..declare.rebuild import MergedByValue, replaced, walk
 from ..declare.spec import Spec
 from ..functions.surface import COMPARISONS, OPERATORS, SIGNS
 from .array_protocol import to_specs
-from .counter import Counter, set_number
 from .deciding import Specialise, recorded_loop
 from .forms import is_scalar
 from .sizes import apply
@@ -166,13 +165,6 @@ def counted(size: Any, graph: Any) -> Any:
 def _as_int64(size: int) -> Any:
     return np.asarray(size, np.int64)
 
-
-def _of_counter(counter: Counter) -> Number:
-    places: Any = frozenset((counter._needed,))
-    return Number(int, counted(counter._size, counter._graph), places)
-
-
-set_number(_of_counter)
 
 _OPERANDS = (Value, np.ndarray, np.generic)
 
@@ -447,8 +439,9 @@ def _compare(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any:
         return _with_array(op, ufunc, a, b)
     if not is_number(b) and type(b) not in _DTYPES_OF_NODES:
         specialise(a, b)
-    floats = all(map(_is_float_in_comparisons, (a, b)))
-    if floats or all((x._kind if is_number(x) else type(x)) is bool for x in (a, b)):
+    kinds = {x._kind if is_number(x) else type(x) for x in (a, b)}
+    ints = kinds == {int} and all(is_number(x) or abs(x) < 1 << 63 for x in (a, b))
+    if ints or kinds == {bool} or all(map(_is_float_in_comparisons, (a, b))):
         return Number(bool, ufunc(*[_as_value(x) for x in (a, b)]), _places_in(a, b))
     return call_on_numbers(op, bool, a, b)
 

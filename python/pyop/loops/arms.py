@@ -121,6 +121,7 @@ class Arms:
             loop.give_up()
         live = _live(self.frame.f_code, self.frame.f_lasti)
         places = loop.around.places
+        end = len(graph)
         chosen: dict[tuple[int, int], Any] = {}
         choices: list[Choice] = []
         self.originals: list[tuple[Any, Any]] = []
@@ -140,8 +141,8 @@ class Arms:
         flags = weak.flags_of_choices(pairs, [x.made is itself for x in choices]) if weak.follows else {}
         pairs += [(x[2], x[3]) for x in self.written]
         chosen_flags = [(a, b) for a, b, _ in flags.values()]
-        of_yes, of_no = range(self.first, self.middle), range(self.middle, len(graph))
-        made = join(graph, self.truth, of_yes, of_no, [*pairs, *chosen_flags])
+        of_yes, of_no, conversions = range(self.first, self.middle), range(self.middle, end), range(end, len(graph))
+        made = join(graph, self.truth, of_yes, of_no, [*pairs, *chosen_flags], conversions)
         for (k, (_, _, kind)), flag in zip(flags.items(), made[len(pairs) :], strict=True):
             value = made[k]
             weak.flags[key_of(value)] = flag if type(flag) is bool else Number(bool, flag, loop.places()), kind

@@ -26,21 +26,37 @@ _Key = tuple[int, int]
 _Pair = tuple[Any, Any]  # Values, or truths that are known
 
 
-def join(graph: Graph, truth: Value, yes: Iterable[int], no: Iterable[int], pairs: Sequence[_Pair]) -> list[Any]:
+def join(
+    graph: Graph,
+    truth: Value,
+    yes: Iterable[int],
+    no: Iterable[int],
+    pairs: Sequence[_Pair],
+    conversions: Iterable[int] = (),
+) -> list[Any]:
     """Return what each pair is by `truth`: the first is made by the nodes `yes`, the second by the nodes `no`, and both
-    by what was there before.
+    by what was there before. The nodes `conversions` make of either what can be chosen from.
     """
     first, second = ([k for k in nodes if not is_stand_in(graph[k])] for nodes in (yes, no))
-    return _Junction(graph, truth, first, second, list(pairs)).results()
+    return _Junction(graph, truth, first, second, list(pairs), frozenset(conversions)).results()
 
 
 class _Junction:
-    def __init__(self, graph: Graph, truth: Value, yes: list[int], no: list[int], pairs: list[_Pair]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        truth: Value,
+        yes: list[int],
+        no: list[int],
+        pairs: list[_Pair],
+        conversions: frozenset[int],
+    ) -> None:
         self.graph = graph
         self.truth = truth if truth.dtype == np.bool_ else truth != 0
         self.pairs_of_results = pairs
-        self.yes = self._needed(yes, [x for x, _ in pairs])
-        self.no = self._needed(no, [y for _, y in pairs])
+        self.conversions = conversions
+        self.yes = self._needed([*yes, *conversions], [x for x, _ in pairs])
+        self.no = self._needed([*no, *conversions], [y for _, y in pairs])
         self.equal: dict[_Key, _Key] = {}  # of Values of the second arm: what they are in the first
         self.hoisted: set[int] = set()
         self.pairs: dict[int, int] = {}  # nodes of the second that are one of the first but for numbers
@@ -60,9 +76,12 @@ class _Junction:
     def _match(self) -> None:
         alike: dict[Any, list[int]] = {}
         for at in self.yes:
-            alike.setdefault(_kind(self.graph[at]), []).append(at)
+            if at not in self.conversions:  # what is known of these (`weak`) is known of them alone
+                alike.setdefault(_kind(self.graph[at]), []).append(at)
         last = -1
         for at in self.no:
+            if at in self.conversions:
+                continue
             node = self.graph[at]
             others = alike.get(_kind(node), [])
             found = next((k for k in others if self._is_same(self.graph[k], node)), None)

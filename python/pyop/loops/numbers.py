@@ -10,16 +10,19 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numpy as np
+
 from .._core import Value
 from ..declare.dim import Dim
-from ..graph.counter import Counter, is_counter, set_compare, size_of
+from ..graph.counter import Counter, is_counter, set_arithmetic, size_of
 from ..graph.deciding import recorded_loop
-from ..graph.symbolic_number import Number, counted
+from ..graph.symbolic_number import Number, counted, is_number
 
 __all__ = ["LARGEST", "Sizes", "as_value", "named", "sizes_of"]
 
 _MOST = 1 << 50  # what is carried is assumed to be below, until that is shown
 _INT64 = 1 << 62
+_EXACT = 1 << 53  # below it an int is a float without rounding
 LARGEST = 1 << 63
 """Bound of the absolute value of an int of which nothing is known."""
 _ITERATIONS = 1 << 40  # nobody waits for more
@@ -159,10 +162,25 @@ def _as_value(bound: Any) -> Any:
 
 
 def _compare(op: Any, a: Any, b: Any) -> Any:
-    """Return the truth of a comparison in a loop that is recorded; None elsewhere."""
+    """Return the truth of a comparison in a loop that is recorded; None elsewhere, and where Python compares otherwise
+    than NumPy does.
+    """
     graph = a._graph
     loop = recorded_loop(graph)
-    return None if loop is None else Number(bool, op(as_value(a), as_value(b)), loop.places())
+    kind = b._kind if is_number(b) else int if is_counter(b) else type(b)
+    if loop is None or kind not in (int, float) or (type(b) is int and abs(b) >= LARGEST):
+        return None
+    value, other = as_value(a), b._value if is_number(b) else as_value(b)
+    if kind is float:
+        if sizes_of(graph).largest(a) >= _EXACT:
+            return None
+        value = value.astype(np.float64)
+    return Number(bool, op(value, other), loop.places())
+
+
+def _number(a: Counter) -> Number:
+    places: Any = frozenset((a._needed,))
+    return Number(int, as_value(a), places)
 
 
 def _divided(a: Counter, by: int, remainder: bool) -> Any:
@@ -180,4 +198,4 @@ def _divided(a: Counter, by: int, remainder: bool) -> Any:
     return Counter(size, graph, a._needed)
 
 
-set_compare(_compare, _divided)
+set_arithmetic(_compare, _divided, _number)
