@@ -54,6 +54,14 @@ PyObject* copied_new(PyArrayObject* a) {
 // What is in an array of the caller's can be written, what the plan holds cannot.
 bool is_held(PyObject* array) { return is_exact_array(array) && !PyArray_ISWRITEABLE(as_array(array)); }
 
+// Of each array 'p' if its elements become Python's numbers, 's' for scalars of NumPy; whether the items are tuples; and
+// the items that are there in any case.
+bool is_form_of_list(PyObject* form, size_t arrays) {
+    return PyTuple_Check(form) && PyTuple_GET_SIZE(form) == 3 && PyUnicode_Check(PyTuple_GET_ITEM(form, 0)) &&
+           static_cast<size_t>(PyUnicode_GET_LENGTH(PyTuple_GET_ITEM(form, 0))) == arrays && arrays > 0 &&
+           PyTuple_Check(PyTuple_GET_ITEM(form, 2));
+}
+
 bool read_leaf(PyObject* row, ResultForms::Leaf& leaf) {
     int kind, held;
     Py_ssize_t first;
@@ -66,8 +74,9 @@ bool read_leaf(PyObject* row, ResultForms::Leaf& leaf) {
     leaf.owner = owner;
     leaf.object = Ref::borrow(object);
     const bool array = leaf.kind != ResultForms::Leaf::Copy && leaf.kind != ResultForms::Leaf::Fixed;
-    const bool known = std::string_view("asnrocf").find(static_cast<char>(kind)) != std::string_view::npos;
-    if (known && (array || is_exact_array(object))) return true;
+    const bool known = std::string_view("asnrocfl").find(static_cast<char>(kind)) != std::string_view::npos;
+    const bool list = leaf.kind != ResultForms::Leaf::List || is_form_of_list(object, leaf.first);
+    if (known && list && (array || is_exact_array(object))) return true;
     PyErr_Format(PyExc_ValueError, "not a leaf of a result: %R", row);
     return false;
 }
@@ -102,13 +111,12 @@ bool ResultForms::holds_none() const {
 
 bool ResultForms::are_arrays() const {
     return holds_none() && std::all_of(leaves_.begin(), leaves_.end(),
-                                       [](const Leaf& leaf) { return !leaf.taken() || leaf.kind == Leaf::Array; });
+                                       [](const Leaf& leaf) { return leaf.taken() == 0 || leaf.kind == Leaf::Array; });
 }
 
 std::vector<NumberForm> ResultForms::wanted() const {
     std::vector<NumberForm> found;
-    for (const Leaf& leaf : leaves_)
-        if (leaf.taken()) found.push_back(leaf.form());
+    for (const Leaf& leaf : leaves_) found.insert(found.end(), leaf.taken(), leaf.form());
     return found;
 }
 
@@ -118,6 +126,41 @@ PyObject* ResultForms::beside_new(const Leaf& leaf, const Made& made) {
     PyObject* copy = copied_new(as_array(leaf.object.get()));
     if (copy && leaf.kind == Leaf::Fixed) PyArray_CLEARFLAGS(as_array(copy), NPY_ARRAY_WRITEABLE);
     return copy;
+}
+
+PyObject* ResultForms::list_new(PyObject* const* arrays, const Leaf& leaf) {
+    PyObject* const form = leaf.object.get();
+    PyObject* const forms = PyTuple_GET_ITEM(form, 0);
+    PyObject* const first = PyTuple_GET_ITEM(form, 2);
+    const bool tuples = PyTuple_GET_ITEM(form, 1) == Py_True;
+    for (size_t k = 0; k < leaf.first; ++k) {
+        if (is_exact_array(arrays[k]) && PyArray_NDIM(as_array(arrays[k])) == 1 &&
+            PyArray_DIM(as_array(arrays[k]), 0) == PyArray_DIM(as_array(arrays[0]), 0))
+            continue;
+        PyErr_Format(PyExc_RuntimeError, "a plan returned %R, not the elements of a list", arrays[k]);
+        return nullptr;
+    }
+    const Py_ssize_t before = PyTuple_GET_SIZE(first), n = PyArray_DIM(as_array(arrays[0]), 0);
+    Ref list = Ref::steal(PyList_New(before + n));
+    if (!list) return nullptr;
+    for (Py_ssize_t i = 0; i < before; ++i) PyList_SET_ITEM(list.get(), i, Py_NewRef(PyTuple_GET_ITEM(first, i)));
+    const auto element = [&](size_t k, Py_ssize_t i) {
+        PyArrayObject* a = as_array(arrays[k]);
+        char* const at = PyArray_BYTES(a) + i * PyArray_STRIDE(a, 0);
+        const bool number = PyUnicode_READ_CHAR(forms, static_cast<Py_ssize_t>(k)) == 'p';
+        return number ? PyArray_GETITEM(a, at) : PyArray_Scalar(at, PyArray_DESCR(a), as_object(a));
+    };
+    for (Py_ssize_t i = 0; i < n; ++i) {
+        Ref item = Ref::steal(tuples ? PyTuple_New(static_cast<Py_ssize_t>(leaf.first)) : element(0, i));
+        for (size_t k = 0; tuples && item && k < leaf.first; ++k) {
+            PyObject* part = element(k, i);
+            if (!part) return nullptr;
+            PyTuple_SET_ITEM(item.get(), static_cast<Py_ssize_t>(k), part);
+        }
+        if (!item) return nullptr;
+        PyList_SET_ITEM(list.get(), before + i, item.release());
+    }
+    return list.release();
 }
 
 PyObject* ResultForms::tree_new(Made& made) const {

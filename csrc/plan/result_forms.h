@@ -24,6 +24,7 @@ class ResultForms {
             Object = 'o',  // `object`
             Copy = 'c',  // of the array `object`
             Fixed = 'f',  // the same, read-only
+            List = 'l',  // of the elements of `first` arrays, side by side, behind what `object` has
         } kind;
         // Of an array: whether the plan may hold it, so that it is copied, or shown in a view, which is one for all
         // leaves of the same `first`.
@@ -32,7 +33,8 @@ class ResultForms {
         uint64_t owner = 0;  // whose memory it is as the function was written: of another one it is copied
         Ref object;
 
-        bool taken() const { return kind == Array || kind == Scalar || kind == Number; }
+        // Of so many arrays of the plan.
+        size_t taken() const { return kind == List ? first : kind == Array || kind == Scalar || kind == Number; }
         NumberForm form() const {
             return kind == Scalar ? NumberForm::Scalar : kind == Number ? NumberForm::Python : NumberForm::AsIs;
         }
@@ -60,7 +62,14 @@ class ResultForms {
         size_t next = 0;
         for (size_t i = 0; i < leaves_.size(); ++i) {
             const Leaf& leaf = leaves_[i];
-            made[i] = leaf.taken() ? take(next, leaf) : beside_new(leaf, made);
+            if (leaf.kind == Leaf::List) {
+                StackRefs<4> arrays(leaf.first);
+                for (size_t k = 0; k < leaf.first; ++k)
+                    if (!(arrays[k] = take(next + k, leaf))) return nullptr;
+                made[i] = list_new(arrays.data(), leaf);
+            } else {
+                made[i] = leaf.taken() ? take(next, leaf) : beside_new(leaf, made);
+            }
             next += leaf.taken();
             if (!made[i]) return nullptr;
         }
@@ -72,6 +81,7 @@ class ResultForms {
   private:
     using Made = StackRefs<16>;
     static PyObject* beside_new(const Leaf& leaf, const Made& made);
+    static PyObject* list_new(PyObject* const* arrays, const Leaf& leaf);
     PyObject* tree_new(Made& made) const;  // takes the leaves
     PyObject* shown_new(PyObject* array, const Leaf& leaf, std::vector<std::pair<const Leaf*, PyObject*>>& shown) const;
 

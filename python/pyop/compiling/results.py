@@ -15,6 +15,7 @@ from ..declare.dims import Dim
 from ..declare.spec import Spec
 from ..graph.deciding import RunItself
 from ..graph.graph import Graph
+from ..graph.lists import is_growing
 from ..graph.sizes import apply
 from ..graph.symbolic_number import Number, is_number
 from ..graph.unknown import Unknown
@@ -120,6 +121,10 @@ def declare_outputs(
         elif isinstance(leaf, Dim):  # a named size is a number when the plan runs
             listed.append(("n", None))
             values.append(apply(_second, (graph.inputs[0], leaf), {}, Spec(np.dtype(np.int64), ()), name="size"))
+        elif is_growing(leaf):
+            form, arrays = leaf.listed()
+            listed.append(("l", (len(arrays), form)))
+            values += arrays
         elif type(leaf) is Unknown:  # so is how many elements a mask has picked
             listed.append(("n", None))
             values.append(leaf.computed())
@@ -237,6 +242,9 @@ def _forms(graph: Graph, plan: Plan, listed: Listed | None) -> Any:
         if kind in _TAKEN:
             rows.append((kind, *held.get(taken, _NOT_HELD), None))
             taken += 1
+        elif kind == "l":  # so many arrays, whose elements it has
+            rows.append((kind, "-", value[0], 0, value[1]))
+            taken += value[0]
         else:
             rows.append((kind, "-", value, 0, None) if kind == "r" else (kind, *_NOT_HELD, value))
     return ResultForms(tuple(rows), structure, given if listed is None else None)

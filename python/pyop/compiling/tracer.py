@@ -442,7 +442,7 @@ class Tracer:
                 self._finish(graph)
                 if graph._rolling:
                     unrolled.abandoned(graph)
-                    if not isinstance(error, _STOPS) and not is_of_arguments(error):
+                    if not (isinstance(error, _STOPS) or is_of_arguments(error) or unrolled.tells_how(error)):
                         raise unrolled.Unroll({loop.key for loop in graph._rolling}) from None
                 changed = any(map(is_changed, (tree for tree, _ in arguments), handed, given)) or has_effects(graph)
                 elsewhere = decisions.branched or changed or (self.catches and not self.options.fallback)

@@ -20,7 +20,7 @@ from ..declare.rebuild import walk
 from ..refusals import refusal
 from .forms import found
 
-__all__ = ["array_of", "holds_values", "is_symbolic", "with_arrays", "with_arrays_of_numbers"]
+__all__ = ["array_of", "holds_values", "is_growing", "is_symbolic", "with_arrays", "with_arrays_of_numbers"]
 
 _MOST_AXES = 64
 
@@ -35,6 +35,8 @@ def array_of(items: Any, dtype: Any = None) -> Any:
     >>> str(array_of([[x[0], 1], [2, x[1]]]).spec)
     'float64[2,2]'
     """
+    if is_growing(items):
+        return items.array(dtype)
     leaves = [*_leaves(items, ())]
     for _, leaf in leaves:
         if type(leaf) is Value and (leaf.dtype is None or leaf.shape is None or None in leaf.shape):
@@ -142,11 +144,18 @@ def is_symbolic(x: Any) -> bool:
     return kind is Value or kind is Tensor or _is_number(x) or getattr(kind, "_pyop_example", False) is True
 
 
+def is_growing(x: Any) -> bool:
+    """Return whether it stands for a list that a loop holds as an array (`pyop.loops.growing`)."""
+    return getattr(type(x), "_pyop_list", False) is True
+
+
 def holds_values(x: Any) -> bool:
     """Return whether nested lists or tuples hold what is symbolic; each is looked into once: a list may hold itself."""
     waiting, seen = [x], set()
     while waiting:
         part = waiting.pop()
+        if is_growing(part):
+            return True
         if not isinstance(part, (list, tuple)):
             if is_symbolic(part):
                 return True
@@ -265,7 +274,8 @@ class _Marks:
         index = self._known.setdefault((argument, depth), min(len(self._known), _MOST_KINDS))
         while index >= len(_kinds):
             _kinds.append((type("_List", (_Mark, list), {}), type("_Tuple", (_Mark, tuple), {})))
-        marked: Any = _kinds[index][isinstance(x, tuple)]([self.of(item, argument, depth + 1) for item in x])
+        items = [] if is_growing(x) else [self.of(item, argument, depth + 1) for item in x]
+        marked: Any = _kinds[index][isinstance(x, tuple)](items)
         marked.original = x
         return marked
 

@@ -23,6 +23,7 @@ from ..tracing.twins import BUILTINS, graph_under_twins
 from .carried import Otherwise
 from .choices import Choice, choice_of, itself
 from .frames import locals_of, put
+from .growing import GrowingList
 from .junction import join
 from .numbers import as_value
 from .sites import instructions, is_live
@@ -42,6 +43,8 @@ class Arms:
         self.truth = truth
         self.frame: Any = frame
         self.step = 0
+        self.head: dict[str, Any] = {}
+        self.yes: dict[str, Any] = {}
 
     def __iter__(self) -> Arms:
         return self
@@ -157,7 +160,7 @@ class Arms:
             if self.outer is not None:
                 self.outer.append((handle, before.node.index, before.output_index))
         loop.arms.pop()
-        self.frame = self.head = self.yes = None  # type: ignore[assignment]
+        self.frame, self.head, self.yes = None, {}, {}
 
     def _choose(self, name: str, a: Any, b: Any, chosen: Any, choices: list[Choice]) -> Any:
         """Return what a variable is: itself where it is known, or a `_Place` among the choices."""
@@ -250,6 +253,8 @@ def _live(code: CodeType, header: int) -> frozenset[str]:
 
 def unknown(test: Any) -> tuple[Any, Value] | None:
     """Return the loop that is recorded and a truth that is not known; None where it is, or has to be."""
+    if type(test) is GrowingList:
+        test = test.size()
     kind = type(test)
     if kind is bool or not (kind is Value or is_number(test) or is_counter(test)):
         return None

@@ -28,6 +28,7 @@ from ..graph.symbolic_number import Number
 from .carried import Again, Carried, Otherwise, Unit
 from .foreseen import foreseen
 from .frames import Tuples, locals_of, put
+from .growing import Lists
 from .junction import join
 from .numbers import LARGEST, as_value, named, sizes_of
 from .recording import Recording, add_loop
@@ -76,7 +77,9 @@ class Rolled(Carried):
         self.head: dict[str, Any] = {}
         self.log: list[Any] = []
         self.outer: Any = None
+        self.handed: dict[str, Any] = {}
         self.around: Any = None  # what the body reaches beside its variables
+        self.lists: Any = None  # those that it holds as arrays
         self.units: list[Unit] = []
         self.affine: dict[str, Any] = {}
         self.ints: set[str] = set()
@@ -99,6 +102,10 @@ class Rolled(Carried):
             return self._unrolled()
         if self.around is not None and not self.around.are_the_same:
             return self._unrolled()
+        if self.recording is None and self.done > 0:
+            if not self.lists.take():
+                return self._unrolled()
+            self.lists.put()
         now = self._now()
         if self.recording is not None:
             if self.tuples.split(now) is None:
@@ -107,7 +114,9 @@ class Rolled(Carried):
             return self._behind(now)
         if self.done < 0:
             self.done = 0
-            self.around = Surroundings(self.code, self.frame, now)
+            self.lists = Lists(self, self.frame, now, self.code)
+            self.lists.put()
+            self.around = Surroundings(self.code, self.frame, self._now())
             if not self.around.only_computes:
                 return self._unrolled()
             now = self._now()
@@ -141,6 +150,7 @@ class Rolled(Carried):
 
     def _over(self, now: dict[str, Any]) -> NoReturn:
         """The loop has ended while its iterations were written down as they are."""
+        self.lists.put_back()
         self._leave()
         self.plain = iter(())
         self.frame = None
@@ -159,6 +169,8 @@ class Rolled(Carried):
             self.give_up()
         if self.bounds.known is None:
             self.bounds.needed()
+        if self.lists is not None:
+            self.lists.put_back()
         if self in self.graph._rolling:
             self._leave()
         self.frame, self.head = None, {}
@@ -173,6 +185,16 @@ class Rolled(Carried):
 
     def give_up(self) -> NoReturn:
         raise Unroll({self.key})
+
+    def separate(self, mark: Any) -> NoReturn:
+        """Trace again, with the items that a list has before the loop apart from those that it gets."""
+        raise Unroll({mark})
+
+    @property
+    def trips(self) -> int:
+        """Return how many iterations there may be at most."""
+        most: int = sizes_of(self.graph).largest(self.bounds.stop - self.bounds.start)
+        return most
 
     def _now(self) -> dict[str, Any]:
         """What the variables hold, and the places beside them."""
@@ -193,6 +215,7 @@ class Rolled(Carried):
         if self.passes > _PASSES:
             return self._otherwise()
         Value._log_writes(None)
+        self.lists.prepare(self.trips)
         self.recording = recording = Recording(self.graph)
         self.counter, number = recording.counter(self.give_up)
         sizes_of(self.graph).counts(size_of(self.counter).name, self.bounds.start, self.bounds.stop)
@@ -277,6 +300,7 @@ class Rolled(Carried):
                 self.give_up()
             self._apart(now)
             self._check()
+            self._settle_lists()
             if self.live:
                 results.append(self._exit_of())
             results += self._goes_on()
@@ -300,6 +324,18 @@ class Rolled(Carried):
         if not self.leaves and (type(self.mark.way) is not int or self.mark.way > 0):
             self.leaves = True
             self._results(now)
+            raise Again
+
+    def _settle_lists(self) -> None:
+        """Make room for what the lists get, now that it is known how much that is at most."""
+        growth = {}
+        for name, (made, _) in self.lists.made.items():
+            place = self.around.length_of(made)
+            unit = next((unit for unit in self.units if place in unit.names), None)
+            growth[name] = max(self.affine.get(place, 0), 0 if unit is None else unit.grown)
+        small = self.lists.settle(growth, self.trips)
+        if small is not None:
+            self.units = [unit for unit in self.units if not any(unit.handle is column for column in small)]
             raise Again
 
     def _exit_of(self) -> Value:
@@ -368,6 +404,7 @@ class Rolled(Carried):
         if self.mark is not None:
             self.mark.again()
         self.done += 1
+        self.lists.put_back()
         Value._log_writes(self.log)
         number = self.bounds.known[self.done - 1]
         return number if self.item is None else self.item(number)
@@ -378,7 +415,6 @@ class Rolled(Carried):
         recording = self.recording
         assert recording is not None
         known = self.bounds.known
-        iterations = sizes_of(self.graph).largest(self.bounds.stop - self.bounds.start)
         behind: dict[str, Any] = {}
         for name, step in self.affine.items():
             if name in self.site.behind:
@@ -414,12 +450,13 @@ class Rolled(Carried):
                 what = self._what(unit, value)
                 behind.update(dict.fromkeys(unit.names, what))
                 if unit.kind is int:
-                    self._note_size(unit, what, iterations)
+                    self._note_size(unit, what, self.trips)
             else:
                 unit.handle._write_root(value)
                 self.log.append((unit.handle, unit.start.node.index, unit.start.output_index))
         behind = {**self.head, **behind}
         self._put(behind)
+        self.lists.leave()
         self.flags.note(behind, self.weak())
         for a, b in self.one:
             self.weak().note_one(behind[a.names[0]], behind[b.names[0]], self.key)

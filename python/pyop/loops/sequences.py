@@ -14,6 +14,7 @@ from ..graph import value_sequence
 from ..graph.graph import Graph
 from ..tracing.twins import graph_under_twins, stand_in
 from .counted import Bounds, Numbers
+from .growing import GrowingList, set_iterate
 from .rolled import FEW, Rolled
 from .sites import site_of
 
@@ -79,6 +80,8 @@ def counted(x: Any) -> tuple[Bounds, Any, Any] | None:
     """
     if type(x) is Numbers:
         return None if x._backwards is not None else (x._bounds, None, None)
+    if type(x) is GrowingList:
+        return None if type(size := x.size()) is int and size < FEW else (Bounds(0, size, 1), x.__getitem__, x.items)
     found = _looked_up(x)
     if found is None or found[0] < FEW:
         return None
@@ -119,6 +122,16 @@ def _iterate(value: Value, size: int, frame: Any) -> Any:
     return _rolled(graph, size, value.__getitem__, plain, frame)
 
 
+def _iterate_list(items: GrowingList, frame: Any) -> Any:
+    """Return the iterator of a list that loops hold as an array."""
+    found = counted(items)
+    graph = items.loop.graph
+    key = frame.f_code, frame.f_lasti
+    site = None if found is None or key in graph._unrolled else site_of(*key)
+    return items.items() if found is None or site is None else Rolled(found[0], graph, frame, site, key, *found[1:])
+
+
 stand_in(enumerate, _enumerate)
 stand_in(zip, _zip)
 value_sequence.set_rolls(_iterate)
+set_iterate(_iterate_list)

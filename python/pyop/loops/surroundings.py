@@ -18,6 +18,7 @@ from ..declare.dim import Dim
 from ..graph.counter import is_counter
 from ..graph.symbolic_number import is_number
 from ..tracing.twins import StandIn
+from .growing import GrowingList
 from .sites import BODY, Site, instructions, is_jump
 
 __all__ = ["Surroundings"]
@@ -51,6 +52,7 @@ _DATA = frozenset(
     )
     for name in line.split(" ")
 )
+_LENGTH = vars(GrowingList)["length"]
 _Key = Any
 
 
@@ -89,6 +91,7 @@ class Surroundings:
         self._done: set[tuple[int, str]] = set()
         self._kept: list[Any] = []
         self._depth = 0  # of containers in containers
+        self._lists: list[GrowingList] = []
         used = [now[name] for name in site.read if name in now]
         used += [_in_frame(frame, name) for name in site.globals_read()]
         self.only_computes = all(map(self._add, used)) and self._closed()
@@ -129,6 +132,14 @@ class Surroundings:
                     object.__delattr__(owner, name)
         self.put(wanted)
 
+    def looks_at(self, x: GrowingList) -> bool:
+        """Return whether the length of a list is among the places."""
+        return any(x is known for known in self._lists)
+
+    def length_of(self, x: GrowingList) -> str:
+        """Return the name of the place that is the length of a list."""
+        return next(name for name, place in self.places.items() if place.owner is x)
+
     # --- what is reached
 
     def _add(self, x: Any) -> bool:
@@ -142,6 +153,9 @@ class Surroundings:
             return True
         if kind is np.ndarray:
             return self._add_array(x)
+        if kind is GrowingList:
+            self._lists += [x] if self._is_new(x) and self._add_place(x, "length", _LENGTH) else []
+            return self.looks_at(x)
         if kind is tuple or kind is list or kind is dict:
             if self._depth == _DEEPEST:
                 return False

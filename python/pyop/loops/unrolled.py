@@ -11,7 +11,7 @@ from ..graph.deciding import Specialise
 from ..graph.graph import Graph
 from .weak import Flagged
 
-__all__ = ["Key", "Peeled", "Unroll", "abandoned", "settled"]
+__all__ = ["Key", "Peeled", "Unroll", "abandoned", "settled", "tells_how"]
 
 Key = tuple[Any, int]  # the code and the place of a loop
 
@@ -23,6 +23,11 @@ class Unroll(Specialise):
         super().__init__(frozenset())
         self.keys = keys
         self.why = _line() if any(type(key) is tuple for key in keys) else ""
+
+
+def tells_how(error: BaseException) -> bool:
+    """Return whether a loop is to be recorded in another way, and not to be unrolled."""
+    return type(error) is Unroll and not any(type(key) is tuple for key in error.keys)
 
 
 def _line() -> str:

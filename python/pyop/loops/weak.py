@@ -65,6 +65,10 @@ class Weak:
         """Say that it may be a Python number."""
         self.loops.setdefault(key_of(value), loop)
 
+    def needs_scalar(self, value: Value) -> None:
+        """Say that it must be a scalar of NumPy."""
+        self.strong.add(key_of(value))
+
     def forget(self, first: int) -> None:
         """Forget what was said of nodes from `first` on, which are written down once more."""
         self.loops = {key: loop for key, loop in self.loops.items() if key[0] < first}

@@ -25,7 +25,7 @@ from ..graph.lists import array_of, holds_values, with_arrays
 from ..graph.sizes import apply
 from .twins import OF_KINDS, STAND_INS, StandIn, graph_under_twins, stand_in
 
-__all__ = ["made_of", "made_value"]
+__all__ = ["made_of", "made_value", "uniform"]
 
 _KINDS = "biufc"
 _CALLABLE = (FunctionType, BuiltinFunctionType, type)
@@ -54,7 +54,7 @@ def _is_uniform(original: Any, array: Any, args: Any, kwargs: Any) -> bool:
     return known and bool(array.flags.c_contiguous) and array.dtype.kind in _KINDS
 
 
-def _uniform(graph: Graph, array: Any, shape: Any) -> Any:
+def uniform(graph: Graph, array: Any, shape: Any) -> Any:
     """A Value for an array all of whose elements are the same, in C order; made when the graph runs."""
     item = graph._add_constant(np.array(array.flat[0]) if array.size else np.zeros((), array.dtype), "element")
     return apply(fresh, (item, shape), {}, Spec(array.dtype, shape), name="array", scalar=False)
@@ -82,7 +82,7 @@ def made_of(original: Callable[..., Any]) -> Callable[..., Any]:
             if original is np.broadcast_to:  # a read-only view of an array that is made
                 return original(made_value(graph, np.array(args[0] if args else kwargs["array"])), made.shape)
             if made.nbytes > _LARGE and _is_uniform(original, made, args, kwargs):
-                return _uniform(graph, made, made.shape)
+                return uniform(graph, made, made.shape)
             return made_value(graph, made)
         if issubclass(kind, (tuple, list)) and _are_new(made, args, kwargs):
             items = [made_value(graph, x) for x in made]
@@ -140,7 +140,7 @@ def _made_of_sizes(graph: Graph, original: Callable[..., Any], args: Any, kwargs
     candidates = [*dims, *map(Dim, names)]
     if _is_uniform(original, sample, args, kwargs) and original not in _LIKE:
         sizes = args[0] if args else kwargs["shape"]
-        return _uniform(graph, sample, tuple(sizes) if isinstance(sizes, (tuple, list)) else (sizes,))
+        return uniform(graph, sample, tuple(sizes) if isinstance(sizes, (tuple, list)) else (sizes,))
     shape = tuple(_size([(env, made.shape[k]) for env, made in found], candidates) for k in range(sample.ndim))
     return apply(original, args, kwargs, Spec(sample.dtype, shape), name=original.__name__, scalar=False, graph=graph)
 

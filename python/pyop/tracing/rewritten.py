@@ -20,6 +20,7 @@ from typing import Any
 from .callees import has_callees, write_callees
 from .code import codes, jumps_back
 from .lifting import lift
+from .list_names import write_lists
 
 __all__ = ["rewritten"]
 
@@ -61,6 +62,8 @@ def _rewritten(code: CodeType, modules: frozenset[str], objects: frozenset[str])
                 break
         else:
             continue  # another source than that of the code
+        if branches:
+            write_lists(function)
         called = write_callees(function, modules, names)  # before there are calls of what is lifted
         if branches:
             lift(function)

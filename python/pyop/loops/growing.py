@@ -1,0 +1,442 @@
+"""Lists of a traced function that a recorded loop changes, as arrays with a length (`GrowingList`).
+
+``found = []`` before a loop that appends to it becomes an array of as many elements as the loop may append at most, and
+the number of those that are there, which the loop carries as it carries any int. Items of tuples have an array each. All
+items are of one kind, a Python number or a scalar of NumPy of one dtype; where they are not, the loop is not recorded.
+An index that is out of bounds, and a list that outgrows its array, raise in the plan, and the function itself runs.
+
+`Lists` has those of one loop: it puts them in the place of Python's lists, and back where the loop is not recorded.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from .._core import Value
+from ..graph.counter import is_counter, size_of
+from ..graph.deciding import recorded_loop
+from ..graph.symbolic_number import Number, is_number
+from ..tracing.list_names import LISTS
+from ..tracing.made import made_value, uniform
+from ..tracing.twins import stand_in
+from .frames import put
+from .numbers import as_value, named, sizes_of
+from .sites import Site, instructions
+
+__all__ = ["GrowingList", "Lists", "set_iterate"]
+
+_UNBOUNDED = 1 << 14  # items of a list of which nobody knows how long it gets
+_MOST = 1 << 22
+_LARGE = 1 << 13  # bytes of an array that is filled rather than copied
+_DTYPES = {float: np.dtype("d"), int: np.dtype("l"), bool: np.dtype("?"), complex: np.dtype("D")}
+
+
+class _Checks:
+    """Say of a graph that its plan raises where an index is out of bounds."""
+
+    _pyop_checks_results = True
+
+
+_CHECKS = _Checks()
+
+
+class Separate(NamedTuple):
+    """The items that a list has before a loop are of another kind than those that the loop appends."""
+
+    loop: Any
+    name: str
+
+
+class _Kind(NamedTuple):
+    """What the items of a list are: types of Python's numbers, or the names of dtypes of NumPy's scalars; of a tuple
+    several.
+    """
+
+    columns: tuple[Any, ...]
+    is_tuple: bool
+
+    def parts(self, item: Any) -> tuple[Any, ...]:
+        return item if self.is_tuple else (item,)
+
+
+def _kind_of(item: Any) -> _Kind | None:
+    """Return of which kind an item is; None if a list of such is none that a loop may hold."""
+    if type(item) is tuple:
+        columns = tuple(map(_scalar_kind, item))
+        return _Kind(columns, True) if columns and None not in columns else None
+    column = _scalar_kind(item)
+    return None if column is None else _Kind((column,), False)
+
+
+def _scalar_kind(x: Any) -> Any:
+    kind = int if is_counter(x) else x._kind if is_number(x) else type(x)
+    if kind in _DTYPES:
+        return None if type(x) is int and abs(x) >= 1 << 62 else kind
+    scalar = x._is_scalar if type(x) is Value else issubclass(kind, np.generic)
+    return x.dtype.str if scalar and x.dtype is not None and x.dtype.kind in "biufc" else None
+
+
+def _dtype(column: Any) -> np.dtype[Any]:
+    return _DTYPES[column] if isinstance(column, type) else np.dtype(column)
+
+
+class GrowingList:
+    """A list as arrays (`columns`) of which `length` elements are there, a number that loops carry."""
+
+    __slots__ = ("arms", "capacity", "columns", "first", "kind", "length", "loop", "name", "prefix")
+    _pyop_list = True  # for pyop.graph.lists and pyop.compiling.results
+
+    def __init__(self, loop: Any, name: str) -> None:
+        self.loop = loop
+        self.name = name
+        self.kind: _Kind | None = None
+        self.columns: list[Value] = []
+        self.capacity = 0
+        self.first = 0  # so many items were there before the loop
+        self.length: Any = 0
+        self.prefix: list[Any] = []  # items of another kind, which nobody changes
+        self.arms: list[Any] = []  # that it is made in
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return list
+
+    # --- made
+
+    def take(self, items: list[Any]) -> bool:
+        """Hold these items; False if they are not of one kind."""
+        self.columns, self.capacity, self.first = [], 0, len(items)
+        separate = Separate(self.loop.key, self.name) in self.loop.graph._unrolled
+        self.prefix = list(items) if separate else []
+        kinds = {*map(_kind_of, [] if separate else items)}
+        if len(kinds) > 1 or None in kinds:
+            return False
+        self.kind = kinds.pop() if kinds else None
+        self.length = 0 if separate else len(items)
+        return True
+
+    def prepare(self, items: list[Any]) -> None:
+        """Make the arrays, once it is known of what."""
+        if self.kind is None or self.columns:
+            return
+        graph = self.loop.graph
+        rows = [] if self.prefix else [self.kind.parts(item) for item in items]
+        self.columns = [self._column(graph, k, [row[k] for row in rows]) for k in range(len(self.kind.columns))]
+
+    def _column(self, graph: Any, k: int, items: list[Any]) -> Value:
+        assert self.kind is not None
+        dtype = _dtype(self.kind.columns[k])
+        known = not any(type(x) is Value or is_number(x) or is_counter(x) for x in items)
+        start = np.zeros(self.capacity, dtype)
+        if known:
+            start[: len(items)] = items
+        large = start.nbytes > _LARGE
+        made: Value = uniform(graph, np.zeros(1, dtype), (self.capacity,)) if large else made_value(graph, start)
+        if items and (large or not known):
+            for at, x in enumerate(items):
+                made[at] = self._stored(x, self.kind.columns[k])
+        return made
+
+    def _stored(self, x: Any, column: Any) -> Any:
+        """Return an item as its array holds it."""
+        if isinstance(column, type):
+            value = as_value(x) if is_counter(x) else x._value if is_number(x) else x
+            return value if type(value) is Value else self.loop.graph.constant(np.asarray(value, _DTYPES[column]))[()]
+        if type(x) is Value:
+            self.loop.weak().needs_scalar(x)
+            return x
+        return self.loop.graph.constant(np.asarray(x))[()]
+
+    # --- whatever nobody knows
+
+    def _needed(self, *args: Any, **kwargs: Any) -> NoReturn:
+        self.loop.give_up()
+
+    __add__ = __radd__ = __iadd__ = __mul__ = __rmul__ = __imul__ = __contains__ = __delitem__ = __reversed__ = _needed
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __str__ = __repr__ = __format__ = _needed  # type: ignore[assignment]
+    __reduce_ex__ = __copy__ = __deepcopy__ = __array__ = __sizeof__ = _needed  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(list, name):
+            self._needed()
+        raise AttributeError(f"'list' object has no attribute {name!r}")
+
+    # --- as a list
+
+    def size(self) -> Any:
+        """Return the number of items."""
+        return self.length + len(self.prefix)
+
+    def __len__(self) -> int:
+        size = self.size()
+        return size if type(size) is int else self._needed()
+
+    def __bool__(self) -> bool:
+        return bool(self.size() > 0)
+
+    def append(self, item: Any) -> None:
+        """Append an item, of the kind of all others."""
+        self._changes()
+        kind = _kind_of(item)
+        if kind is None:
+            self._needed()
+        if self.kind is None:
+            self.kind = kind
+        elif kind != self.kind:
+            self._differs()
+        if self.columns:
+            self._put(item, self.length)
+        self.length = self.length + 1
+
+    def pop(self) -> Any:
+        """Return the last item, which is none any more."""
+        self._changes()
+        at = self._at(-1, "pop from empty list")
+        item = self._item(at)
+        self.length = self.length - 1
+        if type(at) is Value:  # though nobody reads the item, the plan looks whether there is one
+            self.length = self.length + self._nothing_if(self.length >= 0)
+        return item
+
+    def __getitem__(self, key: Any) -> Any:
+        if type(key) is slice:
+            self._needed()
+        if self.prefix:
+            if type(key) is not int or not 0 <= key < len(self.prefix):
+                self._needed()
+            return self.prefix[key]
+        return self._item(self._at(key, "list index out of range"))
+
+    def __setitem__(self, key: Any, item: Any) -> None:
+        self._changes()
+        if type(key) is slice or self.prefix:
+            self._needed()
+        if _kind_of(item) != self.kind:
+            self._differs()
+        self._put(item, self._at(key, "list assignment index out of range"))
+
+    def __iter__(self) -> Iterator[Any]:
+        return _iterate(self, sys._getframe(1))
+
+    def items(self) -> Iterator[Any]:
+        """Return an iterator over the items of a list whose length is known."""
+        return iter([self[k] for k in range(len(self))])
+
+    # --- items
+
+    def _changes(self) -> None:
+        """Give up where a loop that is recorded does not look at the length."""
+        loop = recorded_loop(self.loop.graph)
+        if loop is not None and not loop.around.looks_at(self) and loop.arms != self.arms:
+            self._needed()
+
+    def _differs(self) -> NoReturn:
+        """End the trace: an item is of another kind than those before."""
+        if self.first and not self.prefix:
+            self.loop.separate(Separate(self.loop.key, self.name))
+        self._needed()
+
+    def _at(self, key: Any, error: str) -> Any:
+        """Return where an item lies: an int, or a Value that is beyond the array where there is none."""
+        if not self.columns and self.kind is not None:
+            self._needed()
+        if type(key) is int and type(self.length) is int:
+            at = key if key >= 0 else key + self.length
+            if not 0 <= at < self.length:
+                raise IndexError(error)
+            return at
+        if not (type(key) is int or is_counter(key) or (type(key) is Value and key._is_scalar)):
+            self._needed()
+        self.loop.graph._keep(_CHECKS)
+        if type(key) is int:
+            return self._within(as_value(key if key >= 0 else self.length + key), as_value(self.length), key < 0)
+        at = as_value(key) if is_counter(key) else key
+        if type(at) is not Value or at.dtype is None or at.dtype.kind not in "iu":
+            self._needed()
+        length = as_value(self.length)
+        return self._within(np.where(at < 0, at + length, at), length)
+
+    def _within(self, at: Any, length: Any, low: bool = True) -> Any:
+        there = np.logical_and(at >= 0, at < length) if low else at < length
+        chosen: Any = np.where(there, at, self.capacity)
+        return chosen[()]
+
+    def _nothing_if(self, truth: Any) -> Any:
+        """Return an int that is 0; a run raises where the truth does not hold."""
+        graph = self.loop.graph
+        zero = graph.constant(np.zeros(1, np.int64))
+        made = named(graph, zero[np.where(truth._value, 0, 1)[()]], self.loop.give_up)
+        sizes_of(graph).most[size_of(made).name] = 0
+        return made
+
+    def _item(self, at: Any) -> Any:
+        assert self.kind is not None
+        items = tuple([self._read(k, at) for k in range(len(self.columns))])
+        return items if self.kind.is_tuple else items[0]
+
+    def _read(self, k: int, at: Any) -> Any:
+        assert self.kind is not None
+        kind, value = self.kind.columns[k], self.columns[k][at]
+        if not isinstance(kind, type):
+            return value
+        return self.loop.counted(value) if kind is int else Number(kind, value[()], self.loop.places())
+
+    def _put(self, item: Any, at: Any) -> None:
+        assert self.kind is not None
+        for column, kind, x in zip(self.columns, self.kind.columns, self.kind.parts(item), strict=True):
+            column[at] = self._stored(x, kind)
+
+    # --- as an array, and as a result
+
+    def array(self, dtype: Any = None) -> Any:
+        """Return ``np.array(items, dtype)``."""
+        kind = self.kind
+        if kind is None or not self.columns or kind.is_tuple:
+            self._needed()
+        made: Any = self.columns[0][: self.length].copy()
+        if self.prefix:
+            from ..graph.lists import array_of
+
+            first = array_of(self.prefix)
+            if first.ndim != 1 or first.dtype != made.dtype:
+                self._needed()
+            made = np.concatenate([first, made])
+        wanted = made.dtype if dtype is None else np.dtype(dtype)
+        if not np.can_cast(made.dtype, wanted, "safe"):
+            self._needed()
+        if dtype is None and made.dtype != np.float64 and not self.size() > 0:  # decided
+            return np.array([])
+        return made if wanted == made.dtype else made.astype(wanted)
+
+    def listed(self) -> tuple[tuple[str, bool, tuple[Any, ...]], list[Value]]:
+        """Return of what kinds the items are, whether they are tuples, and those before; and the arrays of the others."""
+        kind = self.kind
+        if kind is None or not self.columns:
+            self._needed()
+        forms = "".join(["p" if isinstance(column, type) else "s" for column in kind.columns])
+        if any(type(x) is Value or is_number(x) or is_counter(x) for x in self.prefix):
+            self._needed()
+        return (forms, kind.is_tuple, tuple(self.prefix)), [column[: self.length] for column in self.columns]
+
+
+# --- those of a loop
+
+
+class Lists:
+    """The lists that a loop holds as arrays."""
+
+    __slots__ = ("_frame", "_site", "made")
+
+    def __init__(self, loop: Any, frame: FrameType, now: dict[str, Any], site: Site) -> None:
+        self._frame = frame
+        self._site = site
+        self.made: dict[str, tuple[GrowingList, list[Any]]] = {}
+        for name in now.get(LISTS, ()):
+            items = now.get(name)
+            if type(items) is not list or name not in site.read or name in site.stored:
+                continue
+            made = GrowingList(loop, name)
+            if made.take(items) and _is_alone(loop, frame, name, now):
+                around = recorded_loop(loop.graph)
+                made.arms = [] if around is None else [*around.arms]
+                self.made[name] = made, items
+
+    def put(self) -> None:
+        """Put them in the place of Python's lists."""
+        self._bind({name: made for name, (made, _) in self.made.items()})
+
+    def put_back(self) -> None:
+        """Put Python's lists back, to which nothing has happened."""
+        self._bind({name: items for name, (_, items) in self.made.items()})
+
+    def leave(self) -> None:
+        """The loop is recorded: those of which nothing is known have no items, and stay Python's."""
+        self._bind({name: items for name, (made, items) in self.made.items() if made.kind is None})
+
+    def take(self) -> bool:
+        """Hold what Python's lists have now; False if that cannot be."""
+        return all(made.take(items) for made, items in self.made.values())
+
+    def prepare(self, trips: int) -> None:
+        """Make their arrays, for a loop of so many iterations."""
+        for name, (made, items) in self.made.items():
+            if not made.capacity and made.kind is not None:
+                more = trips * _appends(self._site, name)
+                made.capacity = len(items) + (more if 0 < more < _MOST else _UNBOUNDED)
+            made.prepare(items)
+
+    def settle(self, growth: dict[str, int], trips: int) -> list[Value] | None:
+        """Make room for so many items more in each iteration, by the names of the lists; return the arrays that are
+        too small, None if all are as they have to be.
+        """
+        small: list[Value] = []
+        again = False
+        for name, (made, items) in self.made.items():
+            need = len(items) + growth.get(name, 0) * trips
+            if made.columns and made.capacity < need <= _MOST:
+                small += made.columns
+                made.columns, made.capacity = [], need
+            again = again or (made.kind is not None and not made.columns)
+        return small if again else None
+
+    def _bind(self, wanted: dict[str, Any]) -> None:
+        if wanted:
+            put(self._frame, wanted, wanted)
+
+
+def _appends(site: Site, name: str) -> int:
+    """Return how often an iteration may append to a list; 0 if nobody knows."""
+    ops = [op for op in instructions(site.code) if site.start <= op.offset < site.end]
+    following = [*ops[1:], *ops[:1]]
+    loops = [after for op, after in zip(ops, following, strict=True) if op.opname == "FOR_ITER"]
+    if any("STORE_FAST" not in op.opname or not str(op.argval).startswith("__pyop_a") for op in loops):
+        return 0
+    return sum(op.argval == "append" and op.opname in ("LOAD_ATTR", "LOAD_METHOD") for op in ops)
+
+
+def _count(frame: FrameType, name: str) -> int:
+    return sys.getrefcount(frame.f_locals[name])
+
+
+def _count_alone() -> int:
+    """Return what `_count` says of a list that one variable holds."""
+    alone: list[Any] = []
+    return _count(sys._getframe(), "alone") if not alone else 0
+
+
+_ALONE = _count_alone()
+
+
+def _is_alone(loop: Any, frame: FrameType, name: str, now: dict[str, Any]) -> bool:
+    """Return whether nobody but this variable holds the list, and what is noted of loops that are recorded."""
+    noted = [now]
+    for other in loop.graph._rolling:
+        noted += [other.head, other.handed]
+        noted += [known for arms in other.arms for known in (arms.head, arms.yes)]
+    held = sum(x is now[name] for known in noted for x in known.values())
+    return _count(frame, name) <= _ALONE + held + 1  # the caller's variable
+
+
+# --- functions of Python
+
+
+def _len(x: Any) -> Any:
+    return x.size() if type(x) is GrowingList else len(x)
+
+
+_iterate: Callable[[GrowingList, FrameType], Iterator[Any]]
+
+
+def set_iterate(iterate: Callable[[GrowingList, FrameType], Iterator[Any]]) -> None:
+    """Tell how a loop goes through such a list, from above."""
+    global _iterate
+    _iterate = iterate
+
+
+stand_in(len, _len)

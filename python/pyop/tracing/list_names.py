@@ -1,0 +1,143 @@
+"""The lists of a function that loops may hold as arrays with a length: those that it makes itself, and of which each use
+is known.
+
+Such a list is bound by ``[...]``, ``[c] * n`` or ``list()``, appended to, popped from, indexed, counted, asked whether it
+is empty, gone through, given to NumPy, and returned. One that is put elsewhere, or given to a function that may keep it,
+is none of them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+__all__ = ["LISTS", "changed_lists", "write_lists"]
+
+LISTS = "__pyop_lists__"
+"""The variable of a twin that has their names (`pyop.loops.growing`)."""
+
+_METHODS = frozenset(("append", "pop"))
+_LIBRARIES = frozenset(("np", "numpy"))
+_TRUTHS = (ast.BoolOp, ast.If, ast.IfExp, ast.While)
+_CONTAINERS = (ast.Tuple, ast.List)
+
+
+def write_lists(function: ast.FunctionDef) -> None:
+    """Have a function, and those in it, bind the names of such lists to a variable."""
+    for part in [part for part in ast.walk(function) if isinstance(part, ast.FunctionDef)]:
+        if names := changed_lists(part):
+            first = part.body[0]
+            documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+            told = ast.Assign([ast.Name(LISTS, ast.Store())], ast.Constant(tuple(names)))
+            for made in ast.walk(told):
+                ast.copy_location(made, first)
+            part.body.insert(int(documented), told)
+
+
+def changed_lists(function: ast.FunctionDef) -> list[str]:
+    """Return the names of such lists that are changed by an index that is no constant, or in their length.
+
+    >>> import ast
+    >>> from pyop.tracing.list_names import changed_lists
+    >>> text = "def f(x):\\n    y = []\\n    z = []\\n    for v in x: y.append(v); z.append(v)\\n    return y, g(z)"
+    >>> changed_lists(ast.parse(text).body[0])
+    ['y']
+    """
+    arguments = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
+    others: set[str] = arguments
+    bound: set[str] = set()
+    changed: dict[str, None] = {}
+    for node, around in _with_parents(function):
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            others.update(node.names)
+        elif isinstance(node, ast.Name):
+            use = _use(node, around)
+            if use is None:
+                others.add(node.id)
+            elif use:
+                changed[node.id] = None
+            elif isinstance(node.ctx, ast.Store):
+                bound.add(node.id)
+    for loop in ast.walk(function):
+        if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Name) and loop.iter.id in changed:
+            inside = [_use(node, around) for node, around in _with_parents(loop) if _is_named(node, loop.iter.id)]
+            if any(inside):
+                others.add(loop.iter.id)  # it grows while it is gone through
+    return sorted((changed.keys() & bound) - others)
+
+
+def _is_named(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _with_parents(function: ast.AST) -> Iterator[tuple[ast.AST, tuple[Any, ...]]]:
+    """Yield the nodes of a function, each with those around it from the inside out."""
+    waiting: list[tuple[ast.AST, tuple[Any, ...]]] = [(child, (function,)) for child in ast.iter_child_nodes(function)]
+    while waiting:
+        node, around = waiting.pop()
+        yield node, around
+        waiting += [(child, (node, *around[:3])) for child in ast.iter_child_nodes(node)]
+
+
+def _use(name: ast.Name, around: tuple[Any, ...]) -> bool | None:
+    """Return whether a use changes a list; None for one by which it may be known elsewhere."""
+    parent = around[0]
+    if isinstance(name.ctx, ast.Store):
+        return False if isinstance(parent, (ast.Assign, ast.AnnAssign)) and _makes_list(parent, name) else None
+    if not isinstance(name.ctx, ast.Load):
+        return None
+    if isinstance(parent, ast.Attribute):
+        call = around[1] if len(around) > 1 else None
+        known = parent.attr in _METHODS and isinstance(call, ast.Call) and call.func is parent and not call.keywords
+        return True if known and len(call.args) == (parent.attr == "append") else None
+    if isinstance(parent, ast.Subscript) and parent.value is name:
+        if isinstance(parent.slice, (ast.Slice, ast.Tuple)) or isinstance(parent.ctx, ast.Del):
+            return None
+        return isinstance(parent.ctx, ast.Store) and not _is_constant(parent.slice)
+    if isinstance(parent, ast.Call):
+        return False if _is_known_call(parent) else None
+    if isinstance(parent, ast.For):
+        return False if parent.iter is name else None
+    if isinstance(parent, _TRUTHS) or (isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)):
+        return False if not isinstance(parent, ast.BoolOp) or _is_asked(parent, around[1:]) else None
+    if isinstance(parent, ast.Return):
+        return False
+    if isinstance(parent, _CONTAINERS) or (isinstance(parent, ast.Dict) and name in parent.values):
+        return False if len(around) > 1 and isinstance(around[1], ast.Return) else None
+    return None
+
+
+def _makes_list(statement: Any, name: ast.Name) -> bool:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return targets == [name] and _is_new_list(statement.value)
+
+
+def _is_new_list(value: Any) -> bool:
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+        return _is_new_list(value.left) or _is_new_list(value.right)
+    call = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "list"
+    return call or isinstance(value, (ast.List, ast.ListComp))
+
+
+def _is_constant(index: Any) -> bool:
+    return isinstance(index, ast.Constant) or (
+        isinstance(index, ast.UnaryOp) and isinstance(index.operand, ast.Constant)
+    )
+
+
+def _is_known_call(call: ast.Call) -> bool:
+    if isinstance(call.func, ast.Name):
+        return call.func.id == "len"
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return isinstance(owner, ast.Name) and owner.id in _LIBRARIES
+
+
+def _is_asked(operation: Any, around: tuple[Any, ...]) -> bool:
+    """Return whether a BoolOp is asked for its truth alone."""
+    parent = around[0] if around else None
+    if isinstance(parent, ast.BoolOp):
+        return _is_asked(parent, around[1:])
+    if isinstance(parent, (ast.If, ast.IfExp, ast.While)):
+        return parent.test is operation
+    return isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
