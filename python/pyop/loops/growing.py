@@ -31,6 +31,7 @@ from .sites import Site, instructions
 __all__ = ["GrowingList", "Lists", "set_iterate"]
 
 _UNBOUNDED = 1 << 14  # items of a list of which nobody knows how long it gets
+_SPARE = 16  # that a list may get behind a loop
 _MOST = 1 << 22
 _LARGE = 1 << 13  # bytes of an array that is filled rather than copied
 _DTYPES = {float: np.dtype("d"), int: np.dtype("l"), bool: np.dtype("?"), complex: np.dtype("D")}
@@ -85,6 +86,12 @@ def _dtype(column: Any) -> np.dtype[Any]:
     return _DTYPES[column] if isinstance(column, type) else np.dtype(column)
 
 
+def _zeros(graph: Any, size: int, dtype: np.dtype[Any]) -> Value:
+    large = size * dtype.itemsize > _LARGE
+    made: Value = uniform(graph, np.zeros(1, dtype), (size,)) if large else made_value(graph, np.zeros(size, dtype))
+    return made
+
+
 class GrowingList:
     """A list as arrays (`columns`) of which `length` elements are there, a number that loops carry."""
 
@@ -120,27 +127,39 @@ class GrowingList:
         self.length = 0 if separate else len(items)
         return True
 
-    def prepare(self, items: list[Any]) -> None:
+    def prepare(self, items: list[Any], capacity: int) -> None:
         """Make the arrays, once it is known of what."""
         if self.kind is None or self.columns:
             return
         graph = self.loop.graph
+        self.capacity = capacity
+        graph._keep(_CHECKS)
         rows = [] if self.prefix else [self.kind.parts(item) for item in items]
         self.columns = [self._column(graph, k, [row[k] for row in rows]) for k in range(len(self.kind.columns))]
 
     def _column(self, graph: Any, k: int, items: list[Any]) -> Value:
         assert self.kind is not None
         dtype = _dtype(self.kind.columns[k])
-        known = not any(type(x) is Value or is_number(x) or is_counter(x) for x in items)
-        start = np.zeros(self.capacity, dtype)
-        if known:
+        if not items:
+            return _zeros(graph, self.capacity, dtype)
+        if not any(type(x) is Value or is_number(x) or is_counter(x) for x in items):
+            start = np.zeros(self.capacity, dtype)
             start[: len(items)] = items
-        large = start.nbytes > _LARGE
-        made: Value = uniform(graph, np.zeros(1, dtype), (self.capacity,)) if large else made_value(graph, start)
-        if items and (large or not known):
-            for at, x in enumerate(items):
-                made[at] = self._stored(x, self.kind.columns[k])
+            known: Value = made_value(graph, start)
+            return known
+        made = _zeros(graph, self.capacity, dtype)
+        for at, x in enumerate(items):
+            made[at] = self._stored(x, self.kind.columns[k])
         return made
+
+    def extend(self, capacity: int) -> None:
+        """Make room for so many items."""
+        for k, column in enumerate(self.columns):
+            assert column.dtype is not None
+            made = _zeros(self.loop.graph, capacity, column.dtype)
+            made[: self.capacity] = column
+            self.columns[k] = made
+        self.capacity = capacity
 
     def _stored(self, x: Any, column: Any) -> Any:
         """Return an item as its array holds it."""
@@ -191,6 +210,8 @@ class GrowingList:
         elif kind != self.kind:
             self._differs()
         if self.columns:
+            if type(self.length) is int and self.length >= self.capacity and recorded_loop(self.loop.graph) is None:
+                self.extend(2 * self.capacity)
             self._put(item, self.length)
         self.length = self.length + 1
 
@@ -253,7 +274,6 @@ class GrowingList:
             return at
         if not (type(key) is int or is_counter(key) or (type(key) is Value and key._is_scalar)):
             self._needed()
-        self.loop.graph._keep(_CHECKS)
         if type(key) is int:
             return self._within(as_value(key if key >= 0 else self.length + key), as_value(self.length), key < 0)
         at = as_value(key) if is_counter(key) else key
@@ -331,15 +351,21 @@ class GrowingList:
 class Lists:
     """The lists that a loop holds as arrays."""
 
-    __slots__ = ("_frame", "_site", "made")
+    __slots__ = ("_frame", "_site", "_wanted", "held", "made")
 
     def __init__(self, loop: Any, frame: FrameType, now: dict[str, Any], site: Site) -> None:
         self._frame = frame
         self._site = site
+        self._wanted: dict[str, int] = {}  # how many items there must be room for
         self.made: dict[str, tuple[GrowingList, list[Any]]] = {}
+        self.held: dict[str, GrowingList] = {}  # which another loop has made
         for name in now.get(LISTS, ()):
             items = now.get(name)
-            if type(items) is not list or name not in site.read or name in site.stored:
+            if name not in site.read or name in site.stored:
+                continue
+            if type(items) is GrowingList and recorded_loop(loop.graph) is None:
+                self.held[name] = items
+            if type(items) is not list:
                 continue
             made = GrowingList(loop, name)
             if made.take(items) and _is_alone(loop, frame, name, now):
@@ -365,11 +391,22 @@ class Lists:
 
     def prepare(self, trips: int) -> None:
         """Make their arrays, for a loop of so many iterations."""
-        for name, (made, items) in self.made.items():
-            if not made.capacity and made.kind is not None:
+        for name in (*self.made, *self.held):
+            if name not in self._wanted:
                 more = trips * _appends(self._site, name)
-                made.capacity = len(items) + (more if 0 < more < _MOST else _UNBOUNDED)
-            made.prepare(items)
+                self._wanted[name] = self._before(name) + (more if 0 < more < _MOST else _UNBOUNDED) + _SPARE
+        for name, (made, items) in self.made.items():
+            made.prepare(items, self._wanted[name])
+        for name, made in self.held.items():
+            if made.capacity < self._wanted[name]:
+                made.extend(self._wanted[name])
+
+    def _before(self, name: str) -> int:
+        """Return how many items there are before the loop at most."""
+        if name in self.made:
+            return len(self.made[name][1])
+        made = self.held[name]
+        return min(made.capacity, sizes_of(made.loop.graph).largest(made.length))
 
     def settle(self, growth: dict[str, int], trips: int) -> list[Value] | None:
         """Make room for so many items more in each iteration, by the names of the lists; return the arrays that are
@@ -377,13 +414,19 @@ class Lists:
         """
         small: list[Value] = []
         again = False
-        for name, (made, items) in self.made.items():
-            need = len(items) + growth.get(name, 0) * trips
+        for name, made in self:
+            need = self._before(name) + growth[name] * trips + _SPARE
             if made.columns and made.capacity < need <= _MOST:
                 small += made.columns
-                made.columns, made.capacity = [], need
+                self._wanted[name] = need
+                if name in self.made:
+                    made.columns = []
             again = again or (made.kind is not None and not made.columns)
-        return small if again else None
+        return small if small or again else None
+
+    def __iter__(self) -> Iterator[tuple[str, GrowingList]]:
+        yield from ((name, made) for name, (made, _) in self.made.items())
+        yield from self.held.items()
 
     def _bind(self, wanted: dict[str, Any]) -> None:
         if wanted:

@@ -329,7 +329,7 @@ class Rolled(Carried):
     def _settle_lists(self) -> None:
         """Make room for what the lists get, now that it is known how much that is at most."""
         growth = {}
-        for name, (made, _) in self.lists.made.items():
+        for name, made in self.lists:
             place = self.around.length_of(made)
             unit = next((unit for unit in self.units if place in unit.names), None)
             growth[name] = max(self.affine.get(place, 0), 0 if unit is None else unit.grown)
