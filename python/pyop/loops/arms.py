@@ -25,6 +25,7 @@ from .choices import Choice, choice_of, itself
 from .frames import locals_of, put
 from .growing import GrowingList
 from .junction import join
+from .new_containers import NewContainers
 from .numbers import as_value
 from .sites import instructions, is_live
 from .weak import key_of
@@ -43,6 +44,7 @@ class Arms:
         self.truth = truth
         self.frame: Any = frame
         self.step = 0
+        self.inside: Any = None  # lists and dicts that the iteration has made
         self.head: dict[str, Any] = {}
         self.yes: dict[str, Any] = {}
 
@@ -69,6 +71,9 @@ class Arms:
         loop = self.loop
         loop.arms.append(self)
         self.first = len(loop.graph)
+        self.inside = NewContainers(self._now(), loop.around)
+        if self.inside.are_too_many:
+            loop.give_up()
         self.head = self._now()
         self.log: list[Any] = []
         self.outer = Value._log_writes(self.log)
@@ -76,6 +81,8 @@ class Arms:
     def _now(self) -> dict[str, Any]:
         now = locals_of(self.frame)
         now.update(self.loop.around.now())
+        if self.inside is not None:
+            now.update(self.inside.now())
         return now
 
     def _between(self) -> None:
@@ -89,7 +96,7 @@ class Arms:
 
     def _note_writes(self, arm: int, now: dict[str, Any]) -> dict[int, Value]:
         """Put back the memory that an arm has written; return what the arrays that show it were, by their ids."""
-        if not self.loop.around.has_same_layout:
+        if not (self.loop.around.has_same_layout and self.inside.has_same_layout):
             self.loop.give_up()
         handles = [handle for handle, node, _ in self.log if node < self.first]
         held = {
@@ -113,6 +120,7 @@ class Arms:
         changed = {name for name, x in self.head.items() if now.get(name) is not x}
         put(self.frame, self.head, changed)
         self.loop.around.put(self.head)
+        self.inside.put(self.head)
 
     def _end(self) -> None:
         """Have the variables and the memory hold what is chosen."""
@@ -123,7 +131,7 @@ class Arms:
         if any(graph[k].stateful for k in range(self.first, len(graph))):
             loop.give_up()
         live = _live(self.frame.f_code, self.frame.f_lasti)
-        places = loop.around.places
+        places = {**loop.around.places, **self.inside.places}
         end = len(graph)
         chosen: dict[tuple[int, int], Any] = {}
         choices: list[Choice] = []
@@ -155,12 +163,13 @@ class Arms:
         self._restore(no)
         put(self.frame, wanted, [name for name in wanted if name not in places])
         loop.around.put({**self.head, **wanted})
+        self.inside.put({**self.head, **wanted})
         for (handle, before, _, _), value in zip(self.written, made[len(choices) :], strict=False):
             handle._write_root(value)
             if self.outer is not None:
                 self.outer.append((handle, before.node.index, before.output_index))
         loop.arms.pop()
-        self.frame, self.head, self.yes = None, {}, {}
+        self.frame, self.inside, self.head, self.yes = None, None, {}, {}
 
     def _choose(self, name: str, a: Any, b: Any, chosen: Any, choices: list[Choice]) -> Any:
         """Return what a variable is: itself where it is known, or a `_Place` among the choices."""

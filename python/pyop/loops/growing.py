@@ -82,6 +82,12 @@ def _scalar_kind(x: Any) -> Any:
     return x.dtype.str if scalar and x.dtype is not None and x.dtype.kind in "biufc" else None
 
 
+def _is_known(item: Any) -> bool:
+    if type(item) is tuple:
+        return all(map(_is_known, item))
+    return not (type(item) is Value or is_number(item) or is_counter(item))
+
+
 def _dtype(column: Any) -> np.dtype[Any]:
     return _DTYPES[column] if isinstance(column, type) else np.dtype(column)
 
@@ -142,7 +148,7 @@ class GrowingList:
         dtype = _dtype(self.kind.columns[k])
         if not items:
             return _zeros(graph, self.capacity, dtype)
-        if not any(type(x) is Value or is_number(x) or is_counter(x) for x in items):
+        if all(map(_is_known, items)):
             start = np.zeros(self.capacity, dtype)
             start[: len(items)] = items
             known: Value = made_value(graph, start)
@@ -340,7 +346,7 @@ class GrowingList:
         if kind is None or not self.columns:
             self._needed()
         forms = "".join(["p" if isinstance(column, type) else "s" for column in kind.columns])
-        if any(type(x) is Value or is_number(x) or is_counter(x) for x in self.prefix):
+        if not all(map(_is_known, self.prefix)):
             self._needed()
         return (forms, kind.is_tuple, tuple(self.prefix)), [column[: self.length] for column in self.columns]
 
@@ -358,13 +364,13 @@ class Lists:
         self._site = site
         self._wanted: dict[str, int] = {}  # how many items there must be room for
         self.made: dict[str, tuple[GrowingList, list[Any]]] = {}
-        self.held: dict[str, GrowingList] = {}  # which another loop has made
+        self.held: dict[str, tuple[GrowingList, int]] = {}  # which another loop has made, and how many items they have
         for name in now.get(LISTS, ()):
             items = now.get(name)
             if name not in site.read or name in site.stored:
                 continue
             if type(items) is GrowingList and recorded_loop(loop.graph) is None:
-                self.held[name] = items
+                self.held[name] = items, min(items.capacity, sizes_of(loop.graph).largest(items.length))
             if type(items) is not list:
                 continue
             made = GrowingList(loop, name)
@@ -397,16 +403,13 @@ class Lists:
                 self._wanted[name] = self._before(name) + (more if 0 < more < _MOST else _UNBOUNDED) + _SPARE
         for name, (made, items) in self.made.items():
             made.prepare(items, self._wanted[name])
-        for name, made in self.held.items():
+        for name, (made, _) in self.held.items():
             if made.capacity < self._wanted[name]:
                 made.extend(self._wanted[name])
 
     def _before(self, name: str) -> int:
         """Return how many items there are before the loop at most."""
-        if name in self.made:
-            return len(self.made[name][1])
-        made = self.held[name]
-        return min(made.capacity, sizes_of(made.loop.graph).largest(made.length))
+        return len(self.made[name][1]) if name in self.made else self.held[name][1]
 
     def settle(self, growth: dict[str, int], trips: int) -> list[Value] | None:
         """Make room for so many items more in each iteration, by the names of the lists; return the arrays that are
@@ -425,8 +428,7 @@ class Lists:
         return small if small or again else None
 
     def __iter__(self) -> Iterator[tuple[str, GrowingList]]:
-        yield from ((name, made) for name, (made, _) in self.made.items())
-        yield from self.held.items()
+        yield from ((name, made) for name, (made, _) in (*self.made.items(), *self.held.items()))
 
     def _bind(self, wanted: dict[str, Any]) -> None:
         if wanted:

@@ -162,20 +162,21 @@ def _as_value(bound: Any) -> Any:
 
 
 def _compare(op: Any, a: Any, b: Any) -> Any:
-    """Return the truth of a comparison in a loop that is recorded; None elsewhere, and where Python compares otherwise
-    than NumPy does.
+    """Return the truth of a comparison, which is recorded or decided; None where neither can be, and where Python
+    compares otherwise than NumPy does.
     """
     graph = a._graph
     loop = recorded_loop(graph)
     kind = b._kind if is_number(b) else int if is_counter(b) else type(b)
-    if loop is None or kind not in (int, float) or (type(b) is int and abs(b) >= LARGEST):
+    if (loop is None and graph._deciding is None) or kind not in (int, float) or (type(b) is int and abs(b) >= LARGEST):
         return None
     value, other = as_value(a), b._value if is_number(b) else as_value(b)
     if kind is float:
         if sizes_of(graph).largest(a) >= _EXACT:
             return None
         value = value.astype(np.float64)
-    return Number(bool, op(value, other), loop.places())
+    places: Any = frozenset((a._needed,))
+    return Number(bool, op(value, other), places if loop is None else loop.places())
 
 
 def _number(a: Counter) -> Number:

@@ -21,7 +21,7 @@ from ..tracing.twins import StandIn
 from .growing import GrowingList
 from .sites import BODY, Site, instructions, is_jump
 
-__all__ = ["Surroundings"]
+__all__ = ["Place", "Surroundings", "layout_of"]
 
 _MOST = 256  # places; and as many objects
 _DEEPEST = 32  # containers in containers
@@ -56,7 +56,7 @@ _LENGTH = vars(GrowingList)["length"]
 _Key = Any
 
 
-class _Place(NamedTuple):
+class Place(NamedTuple):
     """Where a name is: an item of a list or dict, or an attribute."""
 
     owner: Any
@@ -82,7 +82,7 @@ class Surroundings:
 
     def __init__(self, site: Site, frame: FrameType, now: dict[str, Any]) -> None:
         self.arrays: list[tuple[np.ndarray[Any, Any], bytes]] = []
-        self.places: dict[str, _Place] = {}
+        self.places: dict[str, Place] = {}
         self.names = set(site.code.co_names)
         self._seen: set[int] = set()
         self._owners: list[Any] = []  # of places
@@ -95,7 +95,7 @@ class Surroundings:
         used = [now[name] for name in site.read if name in now]
         used += [_in_frame(frame, name) for name in site.globals_read()]
         self.only_computes = all(map(self._add, used)) and self._closed()
-        self._layouts = [(owner, _layout(owner)) for owner in self._owners]
+        self._layouts = [(owner, layout_of(owner)) for owner in self._owners]
 
     # --- as variables
 
@@ -111,7 +111,7 @@ class Surroundings:
     @property
     def has_same_layout(self) -> bool:
         """Return whether no list is longer, and no key or attribute came or went."""
-        return all(_layout(owner) == layout for owner, layout in self._layouts)
+        return all(layout_of(owner) == layout for owner, layout in self._layouts)
 
     def put(self, wanted: dict[str, Any]) -> None:
         """Have the places hold what is in `wanted`."""
@@ -128,13 +128,17 @@ class Surroundings:
                 owner.clear()
                 owner.update(dict.fromkeys(layout))
             else:
-                for name in _layout(owner) - layout:
+                for name in layout_of(owner) - layout:
                     object.__delattr__(owner, name)
         self.put(wanted)
 
     def looks_at(self, x: GrowingList) -> bool:
         """Return whether the length of a list is among the places."""
         return any(x is known for known in self._lists)
+
+    def reaches(self, x: Any) -> bool:
+        """Return whether a container or object was there before the loop."""
+        return id(x) in self._seen
 
     def length_of(self, x: GrowingList) -> str:
         """Return the name of the place that is the length of a list."""
@@ -195,7 +199,7 @@ class Surroundings:
         return True
 
     def _add_place(self, owner: Any, key: _Key, slot: Any = None) -> bool:
-        place = _Place(owner, key, slot)
+        place = Place(owner, key, slot)
         self.places[f"{len(self.places)}:{key}"] = place
         return len(self.places) <= _MOST and self._add(place.read())
 
@@ -282,7 +286,8 @@ class Surroundings:
         return not hasattr(type(item), "__get__") and self._add(item)
 
 
-def _layout(owner: Any) -> Any:
+def layout_of(owner: Any) -> Any:
+    """Return how long a list is, or which keys or attributes there are."""
     if type(owner) is list:
         return len(owner)
     if type(owner) is dict:

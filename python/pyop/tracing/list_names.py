@@ -19,7 +19,6 @@ LISTS = "__pyop_lists__"
 
 _METHODS = frozenset(("append", "pop"))
 _LIBRARIES = frozenset(("np", "numpy"))
-_TRUTHS = (ast.BoolOp, ast.If, ast.IfExp, ast.While)
 _CONTAINERS = (ast.Tuple, ast.List)
 
 
@@ -99,8 +98,8 @@ def _use(name: ast.Name, around: tuple[Any, ...]) -> bool | None:
         return False if _is_known_call(parent) else None
     if isinstance(parent, ast.For):
         return False if parent.iter is name else None
-    if isinstance(parent, _TRUTHS) or (isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)):
-        return False if not isinstance(parent, ast.BoolOp) or _is_asked(parent, around[1:]) else None
+    if _is_asked(name, around):
+        return False
     if isinstance(parent, ast.Return):
         return False
     if isinstance(parent, _CONTAINERS) or (isinstance(parent, ast.Dict) and name in parent.values):
@@ -133,11 +132,11 @@ def _is_known_call(call: ast.Call) -> bool:
     return isinstance(owner, ast.Name) and owner.id in _LIBRARIES
 
 
-def _is_asked(operation: Any, around: tuple[Any, ...]) -> bool:
-    """Return whether a BoolOp is asked for its truth alone."""
+def _is_asked(operand: Any, around: tuple[Any, ...]) -> bool:
+    """Return whether something is asked for its truth alone."""
     parent = around[0] if around else None
     if isinstance(parent, ast.BoolOp):
         return _is_asked(parent, around[1:])
     if isinstance(parent, (ast.If, ast.IfExp, ast.While)):
-        return parent.test is operation
+        return parent.test is operand
     return isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
