@@ -181,13 +181,15 @@ class Decisions:
         "_looked_at",
         "_opaque",
         "calls_in_python",
+        "deadline",
         "graph",
         "outcomes",
         "reason",
     )
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: Any, deadline: Any) -> None:
         self.graph = graph
+        self.deadline = deadline  # compiling.worth.Deadline
         self.outcomes: list[int] = [next(_numbers)]  # the number of the path first
         self.reason: RunItself | None = None
         self.calls_in_python = 0  # nodes that call Python with Python numbers
@@ -214,6 +216,8 @@ class Decisions:
         node, output = value.node.index, value.output_index
         key = (node << 20 | output, asked)
         if key not in self._answers:
+            if self.deadline.is_over():
+                self.take_too_long("decides by the contents of arrays again and again")
             found = self.evaluate(node, output)
             try:
                 outcome = _ask(asked, found)
@@ -246,10 +250,22 @@ class Decisions:
         counts = self._counts.setdefault(line, [0, 0])
         counts[outcome] += 1
         if min(counts) >= _TURNS and self.graph._unrolled:
-            why = self.graph._unrolled.why
-            because = f", since the loop around it cannot be recorded because of {why}" if why else ""
+            because = self._why_unrolled("the loop around it")
             self.reason = RunItself(f"decides by the contents of arrays at {line} in each iteration{because}")
             raise self.reason
+
+    def take_too_long(self, what: str) -> Any:
+        """End a trace that would take longer than it may, because of this."""
+        because = self._why_unrolled("a loop")
+        remedy = "Write such loops so that they can be recorded, or with whole arrays"
+        self.reason = RunItself(
+            f"would take too long to compile: {what} (at {_core.origin_here()}){because}", remedy=remedy
+        )
+        raise self.reason
+
+    def _why_unrolled(self, loop: str) -> str:
+        why = self.graph._unrolled.why if self.graph._unrolled else ""
+        return f", since {loop} cannot be recorded because of {why}" if why else ""
 
     @property
     def calls_others(self) -> bool:
