@@ -55,7 +55,7 @@ def test_the_end_of_a_loop_is_foreseen(monkeypatch, first, each, ends_at):
     monkeypatch.setattr(worth, "clock", lambda: now[0])
     graph = Graph()
     graph._unrolled = None
-    graph._deciding = Decisions(graph, Deadline(0.2))
+    graph._deciding = Decisions(graph, Deadline(0.2), set())
     seen = []
 
     def goes():
@@ -129,6 +129,32 @@ def test_ways_that_never_come_again_are_not_all_traced(ticking):
     with pytest.warns(pyop.RetraceWarning, match="ways so far"):
         assert [compiled(x) for x in arrays] == [walks(x) for x in arrays]
     assert compiled.cache_info().misses < 4
+
+
+def laid_out(starts, x):
+    total = x[0] * 0.0
+    found = []
+    for k in range(len(starts) - 1):
+        found.append(x[int(starts[k]) : int(starts[k + 1])].sum())  # of another size in each iteration
+        total = total + found[-1]
+    return total, found
+
+
+def test_integers_of_data_are_not_followed_and_those_of_layouts_are(ticking):
+    ticking(worth.DEAR / 4)
+    rng = np.random.default_rng(0)
+    layout = np.cumsum(rng.integers(1, 9, 40))
+    compiled = pyop.compile(laid_out)
+    for _ in range(3):
+        x = rng.normal(size=400)
+        np.testing.assert_equal(compiled(layout, x), laid_out(layout, x))
+    assert len(compiled.plan_for(layout, x).graph) > 40  # they were these for the second time
+    compiled = pyop.compile(laid_out)
+    given = [(np.cumsum(rng.integers(1, 9, 40)), rng.normal(size=400)) for _ in range(3)]
+    with pytest.warns(pyop.RetraceWarning, match="decides by the contents .*test_worth.py:.* again and again"):
+        found = [compiled(*each) for each in given]
+    np.testing.assert_equal(found, [laid_out(*each) for each in given])
+    assert compiled.cache_info().misses == 2
 
 
 def tried(times):

@@ -77,6 +77,7 @@ class Tracer:
         self.catches = False  # whether the function may catch what its plan raises
         self.numbers = NumbersNeeded()
         self.holds = _holds_nothing  # during a trace: whether the function can reach an object
+        self.before: set[Any] = set()  # how traces have gone that were given up for once
         self.unrolled: Unrolled | None = None  # before the first trace
 
     def miss(
@@ -399,7 +400,7 @@ class Tracer:
         self, arguments: list[Argument], n: int, names: Sequence[str], kinds: list[bytes], keys: list[Any]
     ) -> tuple[Graph, Any]:
         graph = Graph(name=check_name(self.name))
-        decisions = graph._deciding = Decisions(graph, self.deadline)
+        decisions = graph._deciding = Decisions(graph, self.deadline, self.before)
         graph._limit(plainly.MOST_NODES)
         error_checks.watch_error_state(graph)
         if self.by_twins:

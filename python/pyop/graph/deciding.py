@@ -47,6 +47,7 @@ MOST_NODES = 50_000
 """Beyond so many nodes, the function itself runs."""
 _KEPT_BYTES = 1 << 26  # of what was computed beside the graph
 _TURNS = 4  # of a condition to each side
+_CHANGES = 16  # of the outcome at one line, in all
 _COMPUTED_AGAIN = 20  # times as many as the graph has nodes
 _numbers = itertools.count(1)
 _OF_GUARDS = Spec(np.dtype(np.bool_), ())
@@ -173,7 +174,9 @@ class Decisions:
 
     __slots__ = (
         "_answers",
+        "_before",
         "_bytes",
+        "_changes",
         "_computed",
         "_counts",
         "_given",
@@ -187,9 +190,11 @@ class Decisions:
         "reason",
     )
 
-    def __init__(self, graph: Any, deadline: Any) -> None:
+    def __init__(self, graph: Any, deadline: Any, before: set[Any]) -> None:
         self.graph = graph
         self.deadline = deadline  # compiling.worth.Deadline
+        self._before = before  # how traces went that have hesitated
+        self._changes: dict[str, tuple[int, int]] = {}  # by lines, and the last outcome
         self.outcomes: list[int] = [next(_numbers)]  # the number of the path first
         self.reason: RunItself | None = None
         self.calls_in_python = 0  # nodes that call Python with Python numbers
@@ -235,6 +240,7 @@ class Decisions:
             line = _core.origin_here()
             if asked == "t":
                 self._count(line, outcome)
+            self._hesitate(line, outcome)
             taken = Taken(asked, outcome, len(self.outcomes) - 1, self.outcomes[0], line)
             self.outcomes.append(outcome)
             self.graph._add_call(
@@ -252,6 +258,24 @@ class Decisions:
         if min(counts) >= _TURNS and self.graph._unrolled:
             because = self._why_unrolled("the loop around it")
             self.reason = RunItself(f"decides by the contents of arrays at {line} in each iteration{because}")
+            raise self.reason
+
+    def _hesitate(self, line: str, outcome: int) -> None:
+        """Give up where a line has another outcome again and again, for the first time that they are these: arrays that
+        say how others are laid out are the same in many calls, data never are.
+        """
+        changes, last = self._changes.get(line, (0, outcome))
+        if outcome == last:
+            self._changes[line] = changes, last
+            return
+        self._changes[line] = changes + 1, outcome
+        if changes + 1 != _CHANGES:
+            return
+        way = tuple(self.outcomes[1:]), outcome
+        if way not in self._before:
+            self._before.add(way)
+            because = self._why_unrolled("the loop around it")
+            self.reason = RunItself(f"decides by the contents of arrays at {line} again and again{because}", ())
             raise self.reason
 
     def take_too_long(self, what: str) -> Any:
@@ -373,7 +397,7 @@ def size_of(value: Value, axis: int) -> int | None:
 
 def has_effects(graph: GraphBase) -> bool:
     """Whether a graph calls what may not be called twice: stateful ops."""
-    functions = [graph[k].function for k in range(len(graph)) if graph[k].stateful]
+    functions = [node.function for node in map(graph.__getitem__, range(len(graph))) if node.stateful]
     return not all(type(fn) is Taken or getattr(type(fn), "_pyop_opaque", False) for fn in functions)
 
 
