@@ -135,7 +135,7 @@ class Tracer:
                 self._call_others()
             plan, finish, kinds, keys, read, outcomes = self._traced(arguments, n, names or (), specialised, functions)
         except RunItself as reason:
-            if reason.leaf and self.worth.ends_in_vain(deadline, hits):
+            if reason.leaf and self.worth.ends_in_vain(deadline, hits, reason.hesitates):
                 reason.leaf = None
             self.worth.note(places, deadline, in_vain=True)
             kinds, keys = b"".join(p.kind for p in places), tuple(p.key for p in places)

@@ -32,6 +32,7 @@ FIRST = 0.2
 DEAR = 0.001  # seconds of a trace from which on it is counted
 FREE = 0.05  # that further traces may take for nothing
 _IN_VAIN = 4.0  # times as dear is a trace that no plan comes of
+_NOT_AGAIN = 20.0  # times as long waits a kind of call for another trace where no plan has come of the last one
 _TRIED = 0.003  # seconds of a trace from which on its plan is on trial
 _LARGE = 50_000  # elements, with which NumPy takes longer than a trace does
 _KINDS = 4096  # of calls, that are counted
@@ -84,6 +85,7 @@ class Worth:
         "_hits",
         "_in_vain",
         "_left",
+        "_longer",
         "_pass",
         "_saved",
         "_waited",
@@ -95,6 +97,7 @@ class Worth:
     def __init__(self, name: str) -> None:
         self.name = name
         self._cost = 0.0  # of another trace, as far as is known; none was made yet
+        self._longer = 1.0  # times as long as that a call has to wait for it
         self._further = 0.0  # of all dear ones but the first
         self._gain = 0.0  # of a plan's run, as the last trial has found
         self._saved = 0.0  # until so many hits
@@ -135,8 +138,8 @@ class Worth:
         self._came_in_vain()
         return False
 
-    def _came_in_vain(self) -> None:
-        self._in_vain += 1
+    def _came_in_vain(self, calls: int = 1) -> None:
+        self._in_vain += calls
         self._pass = min(max(self._in_vain - _FEW, 0), _MOST_PASSED)
 
     def waits(self, places: Sequence[Place], hits: int) -> bool:
@@ -146,16 +149,19 @@ class Worth:
         self._saved += max(hits - self._hits, 0) * self._gain
         self._hits = hits
         wanted = self._further + self._cost
-        return wanted > max(FREE, self._saved) and self._waited.get(_kind(places), 0.0) < self._cost
+        return wanted > max(FREE, self._saved) and self._waited.get(_kind(places), 0.0) < self._cost * self._longer
 
     def most_leave(self, hits: int) -> bool:
         """Note a call that leaves the paths that there are, and waits; say whether most calls do."""
         self._left += 1
         return self._left >= _LEFT and 2 * self._left > hits - self.itself
 
-    def ends_in_vain(self, deadline: Deadline, hits: int) -> bool:
-        """Note the traces of a call that have come to nothing for this path; say whether most calls do so."""
-        return clock() - deadline.begin >= DEAR and self.most_leave(hits)
+    def ends_in_vain(self, deadline: Deadline, hits: int, hesitates: bool) -> bool:
+        """Note the traces of a call that have come to nothing for this path; say whether most calls do so, or trying
+        once more is too dear for one that only `hesitates`.
+        """
+        taken = clock() - deadline.begin
+        return (hesitates and taken > FREE) or (taken >= DEAR and self.most_leave(hits))
 
     def meanwhile(self, places: Sequence[Place], run: Callable[[], Any]) -> Any:
         """Return what a call gives that waits: how long it takes is noted."""
@@ -163,7 +169,7 @@ class Worth:
         result = run()
         kind = _kind(places)
         if kind not in self._waited:
-            self._came_in_vain()
+            self._came_in_vain(1 if self._longer == 1.0 else _FEW // 4)
             if len(self._waited) >= _KINDS:
                 self._waited.clear()
         self._waited[kind] = self._waited.get(kind, 0.0) + clock() - begin
@@ -175,6 +181,7 @@ class Worth:
         if self._cost and taken >= DEAR:
             self._further += taken * _IN_VAIN if in_vain else taken
         self._cost = max(taken, self._cost / 2)
+        self._longer = _NOT_AGAIN if in_vain else 1.0
         self._waited.pop(_kind(places), None)
         self._in_vain = 0
         return Trial(self) if taken >= _TRIED else None

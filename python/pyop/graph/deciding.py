@@ -65,6 +65,8 @@ class RunItself(BaseException):
     `leaf`: only where its decisions had these outcomes, since it raised there.
     """
 
+    hesitates = False  # whether the next trace may go on there
+
     def __init__(self, why: str, leaf: tuple[int, ...] | None = None, remedy: str = _REMEDY) -> None:
         super().__init__(why)
         self.why = why
@@ -276,6 +278,7 @@ class Decisions:
             self._before.add(way)
             because = self._why_unrolled("the loop around it")
             self.reason = RunItself(f"decides by the contents of arrays at {line} again and again{because}", ())
+            self.reason.hesitates = True
             raise self.reason
 
     def take_too_long(self, what: str) -> Any:
