@@ -72,7 +72,7 @@ def test_the_end_of_a_loop_is_foreseen(monkeypatch, first, each, ends_at):
 
 
 def test_dear_traces_of_other_shapes_wait_until_they_come_again(ticking):
-    ticking(0.01)
+    ticking(0.011)
     compiled = pyop.compile(lambda x: np.sin(x) + 1.0)
     traced = []
     for n in (1, 2, 3, 4, 5, 6, 7, 7, 7, 7, 7):
@@ -80,7 +80,7 @@ def test_dear_traces_of_other_shapes_wait_until_they_come_again(ticking):
         np.testing.assert_array_equal(compiled(x), np.sin(x) + 1.0)
         traced.append(compiled.cache_info().misses)
     assert traced[0] == 1
-    assert traced[5] == traced[6] == 6  # what there is for nothing is used up
+    assert traced[5] == traced[6] == 5  # what there is for nothing is used up
     assert traced[-1] == traced[6] + 1  # that one has come so often that it would have paid
 
 
@@ -227,7 +227,7 @@ def raises(x, y):
 @pytest.mark.parametrize("function", [writes, decides, raises])
 @pytest.mark.parametrize("stays", [True, False])
 def test_calls_on_trial_are_those_of_the_function(monkeypatch, capsys, function, stays):
-    monkeypatch.setattr(Worth, "note", lambda self, places, deadline, in_vain=False: Judge(stays))
+    monkeypatch.setattr(Worth, "note", lambda self, *args, **kwargs: Judge(stays))
     compiled = pyop.compile(function)
     runs = []
     for k in range(12):
@@ -249,7 +249,7 @@ def test_calls_on_trial_are_those_of_the_function(monkeypatch, capsys, function,
 
 
 def test_a_call_on_trial_may_call_the_function_again(monkeypatch):
-    monkeypatch.setattr(Worth, "note", lambda self, places, deadline, in_vain=False: Judge(True))
+    monkeypatch.setattr(Worth, "note", lambda self, *args, **kwargs: Judge(True))
 
     def halves(x, again):
         if again:

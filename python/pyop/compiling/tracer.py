@@ -142,7 +142,7 @@ class Tracer:
             if reason.leaf is None:
                 self._tell(reason)
             return None, kinds, trees, keys, None, (), False, reason.leaf, itself, False
-        trial = self.worth.note(places, deadline)
+        trial = self.worth.note(places, deadline, straight=not (plan.graph._absorbed or outcomes))
         self.numbers.add(places, specialised, bool(outcomes))
         self.worth.loops |= bool(plan.graph._absorbed)
         if not paths:

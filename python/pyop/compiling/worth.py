@@ -175,8 +175,13 @@ class Worth:
         self._waited[kind] = self._waited.get(kind, 0.0) + clock() - begin
         return result
 
-    def note(self, places: Sequence[Place], deadline: Deadline, in_vain: bool = False) -> Trial | None:
-        """Note what the traces of a call have taken; return the trial that its plan is on."""
+    def note(
+        self, places: Sequence[Place], deadline: Deadline, in_vain: bool = False, straight: bool = False
+    ) -> Trial | None:
+        """Note what the traces of a call have taken; return the trial that its plan is on.
+
+        A `straight` one, without loops and decisions, is on none.
+        """
         taken = clock() - deadline.begin
         if self._cost and taken >= DEAR:
             self._further += taken * _IN_VAIN if in_vain else taken
@@ -184,7 +189,7 @@ class Worth:
         self._longer = _NOT_AGAIN if in_vain else 1.0
         self._waited.pop(_kind(places), None)
         self._in_vain = 0
-        return Trial(self) if taken >= _TRIED else None
+        return Trial(self) if taken >= _TRIED and not straight else None
 
     def gains(self, seconds: float) -> None:
         """Note what a run of a plan saves."""
