@@ -13,6 +13,7 @@
 #include "plan/quick/quick_numbers.h"
 #include "plan/read_call.h"
 #include "plan/result_forms.h"
+#include "plan/trial.h"
 #include "profile/scope.h"
 #include "runtime/errors.h"
 #include "runtime/lazy.h"
@@ -139,12 +140,13 @@ constexpr int kAlert = 2, kAlertUnderflow = 4;
 
 // What `miss` says of a call that it has traced.
 struct Traced {
-    PyObject *plan, *kinds, *trees, *keys, *finish, *readings, *outcomes = Py_None, *plainly = Py_None;  // borrowed
+    PyObject *plan, *kinds, *trees, *keys, *finish, *readings, *outcomes = Py_None, *plainly = Py_None,
+                                                               *trial = Py_None;  // borrowed
     int identity, rerun = 0;
 
     bool read(PyObject* made) {
-        return PyArg_ParseTuple(made, "OSO!O!OO!p|OOi", &plan, &kinds, &PyTuple_Type, &trees, &PyTuple_Type, &keys,
-                                &finish, &PyTuple_Type, &readings, &identity, &outcomes, &plainly, &rerun);
+        return PyArg_ParseTuple(made, "OSO!O!OO!p|OOiO", &plan, &kinds, &PyTuple_Type, &trees, &PyTuple_Type, &keys,
+                                &finish, &PyTuple_Type, &readings, &identity, &outcomes, &plainly, &rerun, &trial);
     }
     bool itself() const { return plan == Py_None && outcomes == Py_None; }
     // 0, or -1 with the error set.
@@ -163,7 +165,9 @@ struct Traced {
 void note_writes(Guard& guard) {
     if (!guard.plan || program_of(guard.plan).writes.empty()) return;
     guard.goes_on = true;
-    if (guard.captured.reads_elements()) guard.flat = guard.numbers = guard.quick_alert = false;
+    if (!guard.captured.reads_elements()) return;
+    guard.flat = guard.numbers = guard.quick_alert = false;
+    guard.ways = {};
 }
 
 // A guard for the call that it was made for, or changed for, with its leaves; null with the error set.
@@ -211,6 +215,7 @@ std::shared_ptr<Guard> trace(PyObject* self, const ReadCall& read, uint64_t hash
         add_path(*guard, std::move(path));
         if (runs) {
             note_writes(*guard);  // which may have it look at leaves that it did not before
+            begin_trial(*guard, traced.trial);
             return fitting(guard, call, leaves);
         }
     } else if (guard) {
@@ -240,6 +245,7 @@ std::shared_ptr<Guard> trace(PyObject* self, const ReadCall& read, uint64_t hash
     guard->outcomes = std::move(path.outcomes);
     if (guard->itself) guard->flat = guard->numbers = false;
     note_writes(*guard);
+    begin_trial(*guard, traced.trial);
     if (!fitting(guard, call, leaves)) return nullptr;
     if (!only_now) f.guards->add(guard);
     return guard;
@@ -300,8 +306,12 @@ PyObject* go_on(PyObject* self, std::shared_ptr<Guard> guard, const ReadCall& re
 
 PyObject* run_guarded(PyObject* self, const std::shared_ptr<Guard>& guard, const ReadCall& read, Leaves& leaves) {
     if (guard->itself || writes_what_is_held(*guard, leaves)) return run_itself(self, *guard, read);
-    PyObject* result = run_plan_of(*guard, read.call, leaves, read.out);
-    return PYOP_LIKELY(result || !guard->goes_on) ? result : go_on(self, guard, read, leaves);
+    const auto run_plan = [&] {
+        PyObject* result = run_plan_of(*guard, read.call, leaves, read.out);
+        return PYOP_LIKELY(result || !guard->goes_on) ? result : go_on(self, guard, read, leaves);
+    };
+    if (PYOP_LIKELY(!guard->trial)) return run_plan();
+    return run_on_trial(*guard, run_plan, [&] { return run_itself(self, *guard, read); });
 }
 
 // The same where the plan has raised without a guard at hand.

@@ -210,6 +210,7 @@ int Guard::traverse(visitproc visit, void* arg) const {
     Py_VISIT(plan.get());
     Py_VISIT(finish.get());
     Py_VISIT(plainly.get());
+    Py_VISIT(trial.get());
     for (const Path& path : others) {
         Py_VISIT(path.plan.get());
         Py_VISIT(path.finish.get());

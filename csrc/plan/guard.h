@@ -94,6 +94,10 @@ struct Guard {
     bool quick_alert = false;  // its arguments are plain: quick ways leave it to the general one where a flag is up
     int alarms = 0;  // how often one has
     bool goes_on = false;  // what the plan raises may not be the end: `rerun`, there are paths, or it writes
+    Ref trial;  // says which of the first runs are the plan's (plan/trial.h); null: there is none, or no longer
+    struct {
+        bool flat = false, numbers = false, quick_alert = false;
+    } ways;  // what of these holds when it is over
     Ref plainly;  // runs the function itself where its arguments are declared, or with out=
     Ref kinds;  // bytes: a LeafKind a leaf
     std::vector<int64_t> outcomes;  // of the path that ran last, which is here; empty: the function does not branch

@@ -12,9 +12,12 @@ from typing import Any
 import numpy as np
 
 import pyop
+from pyop.compiling import worth
 
 from .arrays import LAYOUTS, Array, make
 from .program import Line, Program, Reference, Said
+
+worth.stand_still()
 
 PASSES = list(pyop.Graph.passes())
 # What a Value cannot be asked, in the words of its error.

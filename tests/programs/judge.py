@@ -10,8 +10,11 @@ from typing import Any
 from silence.compare import aliased, arrays_in, differs, kept, public_type, sharing
 
 import pyop
+from pyop.compiling import worth
 
 from .registry import Kernel
+
+worth.stand_still()
 
 RIGHT, PLAINLY, REFUSED, WRONG = "right", "plainly", "refused", "WRONG"
 # The first call, one like it, one with other numbers, one of another size, and the first numbers once more.

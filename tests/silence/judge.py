@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 
 import pyop
+from pyop.compiling import worth
 
 from .arguments import make
 from .compare import differs, kept, public_type, sharing, state_of
 from .programs import Entry
+
+worth.stand_still()
 
 RIGHT, REFUSED, UNCLEAR, WRONG, BROKEN, LEFT_OUT = "right", "refused", "unclear", "WRONG", "broken", "-"
 # A refusal is clear if its message says what to do, and of what.

@@ -480,19 +480,3 @@ def test_a_path_that_raises_behind_a_write_is_traced_once() -> None:
         check_same(want, got)
         np.testing.assert_array_equal(x, plain)
     assert compiled.cache_info().misses == 2
-
-
-def test_ways_that_never_come_again_are_not_all_traced():
-    def walks(x):
-        s = x[0] * 0.0
-        for k in range(4):
-            for v in (x[4 * k], x[4 * k + 1], x[4 * k + 2], x[4 * k + 3]):
-                s = s + (v if v > 0 else np.exp(v) + np.sin(v) * np.cos(v) - np.tanh(v) * np.sqrt(v * v))
-                s = s * 0.5 + np.abs(s) * np.arctan(s) - np.sinh(s * 0.1) + np.cosh(s * 0.1) + np.log1p(np.abs(s))
-        return s
-
-    compiled = pyop.compile(walks)
-    arrays = [np.random.default_rng(seed).normal(size=16) for seed in range(16)]
-    with pytest.warns(pyop.RetraceWarning, match="ways so far"):
-        assert [compiled(x) for x in arrays] == [walks(x) for x in arrays]
-    assert 3 <= compiled.cache_info().misses < 16

@@ -22,13 +22,12 @@ __all__ = [
     "computes_otherwise",
     "is_to_run_itself",
     "keeps_symbolic",
+    "many_ways",
     "runs_again",
 ]
 
 # Beyond so many paths of one kind of call, or MOST_NODES in them, the function itself runs.
 MOST_PATHS = 16
-# And where most calls so far went another way: so many paths times nodes, which the tracing of them costs.
-_WORTH_IT = 15_000
 
 _DERIVATIVES = tuple(f"{__package__.partition('.')[0]}.{room}" for room in ("transforms", "autograd", "gradients"))
 _CALLS = (".in_graphs", ".function_effects")  # of Functions, which a function makes without a derivative, too
@@ -69,14 +68,17 @@ def check_iterators(reached: bool) -> None:
         raise RunItself("reaches an iterator, which goes on from call to call", remedy=remedy)
 
 
-def check_paths(paths: tuple[Any, ...], calls: int) -> None:
-    """End the trace if there may not be another path beside these, of which this is the plans, after so many calls."""
+def check_paths(paths: tuple[Any, ...]) -> None:
+    """End the trace if there may not be another path beside these, of which this is the plans."""
     nodes = sum(len(plan.graph) for plan in paths if plan is not None)
-    always_another = calls < 2 * len(paths) and nodes * len(paths) >= _WORTH_IT
-    if len(paths) < MOST_PATHS and nodes < MOST_NODES and not (always_another and len(paths) > 2):
-        return
+    if len(paths) >= MOST_PATHS or nodes >= MOST_NODES:
+        raise many_ways(paths)
+
+
+def many_ways(paths: tuple[Any, ...]) -> RunItself:
+    """The end of a function that goes too many ways, of which these are the plans."""
     lines = {line: None for plan in paths if plan is not None for line in guard_lines(plan.graph)}
-    raise RunItself(
+    return RunItself(
         f"decides by the contents of arrays at {', '.join([*lines][:3])}, and has gone {len(paths)} ways so far"
     )
 

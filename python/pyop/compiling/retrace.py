@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from ..declare.spec import Spec
 from ..graph.deciding import RunItself
 
 if TYPE_CHECKING:
+    from ..tracing.places import Reading
     from .arguments import Place
 
-__all__ = ["History", "NumbersNeeded", "Patience", "RetraceWarning", "log"]
+__all__ = ["CALLS_PER_TRACE", "TRACES", "History", "NumbersNeeded", "RetraceWarning", "captured", "log"]
 
 # Not before so many traces, and only while there are fewer than so many calls a trace.
-_TRACES = 12
-_CALLS_PER_TRACE = 8
+TRACES = 12
+CALLS_PER_TRACE = 8
 _KEPT = 100
-_LARGE = 50_000  # elements, with which NumPy takes longer than a trace does
-_KINDS = 4096  # of calls, that are counted
-_FEW, _MOST_PASSED = 32, 200  # calls in vain, and how many may pass then
 # Of a number that is needed so many values have plans of their own, if calls are fewer: ints are sizes and choices.
 _VALUES, _INTS = 3, 8
 
@@ -60,7 +55,7 @@ class History:
     def __init__(self, name: str) -> None:
         self.name = name
         self.traces = 0
-        self.warn_at = _TRACES
+        self.warn_at = TRACES
         self.seen: dict[str, dict[tuple[str, str | Spec], None]] = {}
         self._new: list[Mapping[str, tuple[str, str | Spec]]] = []  # not among them yet: most functions never are
 
@@ -73,9 +68,9 @@ class History:
         if "logging" in sys.modules:
             self._log(entries, calls, max_plans)
         self._new.append(entries)
-        if self.traces >= _TRACES:
+        if self.traces >= TRACES:
             self._sort()
-        if self.traces < self.warn_at or calls > _CALLS_PER_TRACE * self.traces:
+        if self.traces < self.warn_at or calls > CALLS_PER_TRACE * self.traces:
             return None
         self.warn_at = 2 * self.traces
         varied = [
@@ -157,54 +152,6 @@ def _general(texts: list[str]) -> str:
     return f"{dtype}[{','.join(sizes)}]"
 
 
-class Patience:
-    """Decides whether calls that no plan fits are traced, where many such were, and few calls came between.
-
-    A kind of call is traced when it comes for the second, fourth, eighth time and so on: not at all where all are
-    different, and ever less where the same ones lose their plans. Large arrays and loops are worth a trace always.
-    """
-
-    __slots__ = ("_asked", "_in_vain", "_pass", "loops")
-
-    def __init__(self) -> None:
-        self._asked: dict[Any, int] = {}  # how often there was no plan for calls of one kind
-        self._in_vain = 0  # calls that were not traced, one after the other
-        self._pass = 0  # so many more are not looked at
-        self.loops = False  # whether a plan has any
-
-    def lets_pass(self, args: tuple[Any, ...]) -> bool:
-        """Say whether a call is not looked at, since many before it were of kinds that do not come again."""
-        if self._pass == 0 or any(type(x) is np.ndarray and x.size >= _LARGE for x in args):
-            return False
-        self._pass -= 1
-        return True
-
-    def is_worth_a_trace(self, places: Sequence[Place], traces: int, calls: int) -> bool:
-        """Decide whether to trace a call with these arguments, after so many traces in so many calls."""
-        if traces < _TRACES or calls > _CALLS_PER_TRACE * traces or self.loops:
-            return True
-        if any(place.kind == b"a" and place.value.size >= _LARGE for place in places):
-            return True
-        kind = tuple([(place.kind, _distinct(place)) for place in places])
-        if len(self._asked) >= _KINDS:
-            self._asked.clear()
-        count = self._asked[kind] = self._asked.get(kind, 0) + 1
-        if count > 1 and count & (count - 1) == 0:
-            self._in_vain = 0
-            return True
-        self._in_vain += 1
-        self._pass = min(max(self._in_vain - _FEW, 0), _MOST_PASSED)
-        return False
-
-
-def _distinct(place: Place) -> Any:
-    """Return what tells a leaf from others of its kind."""
-    if place.kind == b"i":
-        # Functions that are made anew in each call, where another one was before, have their code in common.
-        return id(place.value.__code__ if type(place.value) is FunctionType else place.value)
-    return place.spec or (place.value if place.key is None else place.key)
-
-
 class NumbersNeeded:
     """The Python numbers that a function needs while it is traced: a plan holds for one value of each, and where most
     calls have another one the function itself runs.
@@ -229,9 +176,15 @@ class NumbersNeeded:
             if branches:
                 self._for_all.add(path)
 
+    def note(self, places: Sequence[Place]) -> None:
+        """Note a call that is not traced: that its numbers vary is seen by it, too."""
+        for place in places if self._values else ():
+            if place.path in self._values:
+                self._values[place.path][repr(place.value)] = None
+
     def check(self, places: Sequence[Place], traces: int, calls: int) -> None:
         """End the trace if one of the numbers is another one in most calls."""
-        often = calls >= _CALLS_PER_TRACE * traces
+        often = calls >= CALLS_PER_TRACE * traces
         for place in places if self._values else ():
             path, known = place.path, self._values.get(place.path, {})
             most = _INTS if type(place.value) is int else _VALUES
@@ -247,6 +200,17 @@ class NumbersNeeded:
                 remedy="Use NumPy's functions of it, and np.where instead of if, or give each value a plan with "
                 f"static=({parameter!r},)",
             )
+
+
+def captured(read: Iterable[Reading]) -> dict[str, tuple[str, str | Spec]]:
+    """What a function has read beside its arguments, as entries of its history."""
+    return {label: ("captured", f"{_identity(value):x}") for _, _, _, value, label in read}
+
+
+def _identity(value: Any) -> int:
+    if isinstance(value, tuple):
+        return hash(tuple(map(id, value)))
+    return hash(value) if isinstance(value, bytes) else id(value)
 
 
 def tell(text: str) -> None:

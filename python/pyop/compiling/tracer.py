@@ -12,7 +12,6 @@ import numpy as np
 from .._core import Plan, Tensor, Value, graph_being_built
 from .._tree import contains, map_leaves
 from ..declare.parameters import check_name
-from ..declare.spec import Spec
 from ..functions.joining import spec as joining  # noqa: F401  # what the function's result is put together by; else the first trace pays
 from ..graph.deciding import Decisions, RunItself, Specialise, Unrolled, has_effects, is_of_arguments, needed_by_loops
 from ..graph.graph import Graph, twinned
@@ -42,7 +41,7 @@ from .arguments import (
 )
 from .options import Options, compiled
 from .results import declare_outputs, finishing
-from .retrace import History, NumbersNeeded, Patience, log, tell
+from .retrace import History, NumbersNeeded, captured, log, tell
 from .unused_arguments import is_still, signature, unread
 from .written_arguments import any_written, call_and_note, check_container, check_returned, declare_writes, is_changed
 
@@ -60,7 +59,10 @@ class Tracer:
         self.name = arguments.name
         self.arguments = arguments
         self.options = options
-        self.history, self.patience = History(self.name), Patience()
+        from .worth import Deadline, Worth  # by the first function
+
+        self.history, self.worth, self.deadline = History(self.name), Worth(self.name), Deadline()
+        self.deadline_of = Deadline
         self.unread = unread(fn)
         # Of arrays that the last trace has read, which plans hold but once.
         self.identity = False  # whether the function may ask if two arguments are one array
@@ -75,6 +77,7 @@ class Tracer:
         self.catches = False  # whether the function may catch what its plan raises
         self.numbers = NumbersNeeded()
         self.holds = _holds_nothing  # during a trace: whether the function can reach an object
+        self.before: set[Any] = set()  # how traces have gone that were given up for once
         self.unrolled: Unrolled | None = None  # before the first trace
 
     def miss(
@@ -94,7 +97,7 @@ class Tracer:
         symbolic = not plain and (contains((positional, keywords), Value) or has_stand_ins(args))
         inside = recorded or symbolic or graph_being_built() is not None
         may_pass = plain and paths is None and out is None and self.arguments.takes_any
-        if inside or (may_pass and self.patience.lets_pass(args)):
+        if inside or (may_pass and self.worth.lets_pass(args)):
             if out is None:
                 return (twinned(self.fn)(*positional, **keywords),)
             raise TypeError(f"{self.name}: out= needs arrays, and this call is part of a graph or recorded")
@@ -106,7 +109,7 @@ class Tracer:
             return call_on_foreign(self.fn, self.name, function, args, n, names or (), out, arguments)
         itself = plainly.Plainly(self.fn, self.name, arguments)
         hits, misses, *_ = function._counts()
-        if paths is None and not self.patience.is_worth_a_trace(places, misses, hits + misses):
+        if paths is None and not self.worth.is_worth_a_trace(places, misses, hits + misses):
             return (itself(args, n, names, out),)
         trees = tuple([None if tree.is_leaf else tree for tree, _ in arguments])
         known = signature(arguments, n, names or (), self.unread) if self.unread else None
@@ -114,24 +117,34 @@ class Tracer:
         if plan is not None and self.last is not None:
             kinds, keys = b"".join(p.kind for p in places), tuple(p.key for p in places)
             return plan, kinds, trees, keys, None, self.last[2], False
-        functions = [*functions_of(self.fn)]
-        specialised = self._needed_at_once(places, functions)
-        known = None if specialised else known
-        specialised |= self.numbers.of(places)
-        if self.calls is not None:
-            self._call_others()
+        self.deadline = deadline = self.deadline_of()
         try:
-            if paths is not None:
-                plainly.check_paths(paths, hits)
+            if paths:
+                plainly.check_paths(paths)
             self.numbers.check(places, misses, hits + misses)
+            if paths != () and self.worth.waits(places, hits):
+                self.numbers.note(places)
+                if paths and self.worth.most_leave(hits):
+                    raise plainly.many_ways(paths)
+                return (self.worth.meanwhile(places, lambda: itself(args, n, names, out)),)
+            functions = [*functions_of(self.fn)]
+            specialised = self._needed_at_once(places, functions)
+            known = None if specialised else known
+            specialised |= self.numbers.of(places)
+            if self.calls is not None:
+                self._call_others()
             plan, finish, kinds, keys, read, outcomes = self._traced(arguments, n, names or (), specialised, functions)
         except RunItself as reason:
+            if reason.leaf and self.worth.ends_in_vain(deadline, hits, reason.hesitates):
+                reason.leaf = None
+            self.worth.note(places, deadline, in_vain=True)
             kinds, keys = b"".join(p.kind for p in places), tuple(p.key for p in places)
             if reason.leaf is None:
                 self._tell(reason)
             return None, kinds, trees, keys, None, (), False, reason.leaf, itself, False
+        trial = self.worth.note(places, deadline, straight=not (plan.graph._absorbed or outcomes))
         self.numbers.add(places, specialised, bool(outcomes))
-        self.patience.loops |= bool(plan.graph._absorbed)
+        self.worth.loops |= bool(plan.graph._absorbed)
         if not paths:
             self._count(function, arguments, specialised, read)
         # What it has read beside is no more than the function itself.
@@ -139,7 +152,7 @@ class Tracer:
         whole = known is not None and simple and all(row[0] in b"fz" for row in read)
         self.last = (known, weakref.ref(plan), read) if whole else None
         rerun = self.alert or int(plainly.runs_again(plan.graph, self.catches or self.calls is not None))
-        return plan, kinds, trees, keys, finish, read, self.identity, outcomes, itself, rerun
+        return plan, kinds, trees, keys, finish, read, self.identity, outcomes, itself, rerun, trial
 
     def _tell(self, reason: RunItself) -> None:
         """Say once that the function runs as it is."""
@@ -387,7 +400,7 @@ class Tracer:
         self, arguments: list[Argument], n: int, names: Sequence[str], kinds: list[bytes], keys: list[Any]
     ) -> tuple[Graph, Any]:
         graph = Graph(name=check_name(self.name))
-        decisions = graph._deciding = Decisions(graph)
+        decisions = graph._deciding = Decisions(graph, self.deadline, self.before)
         graph._limit(plainly.MOST_NODES)
         error_checks.watch_error_state(graph)
         if self.by_twins:
@@ -469,10 +482,7 @@ class Tracer:
         graph._finish(f"pyop.compile traced {self.name}")
 
     def _count(self, function: Any, arguments: Any, specialised: set[int], read: tuple[Reading, ...]) -> None:
-        entries: dict[str, tuple[str, str | Spec]] = {
-            label: ("captured", f"{_identity(value):x}") for _, _, _, value, label in read
-        }
-        entries |= varieties(arguments, specialised)
+        entries = captured(read) | varieties(arguments, specialised)
         hits, misses, plans, most = function._counts()
         if plans >= most:
             log("evicted the plan of %s that was used longest ago: max_plans is %d", self.name, most)
@@ -486,9 +496,3 @@ _STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 def _holds_nothing(x: Any) -> bool:
     return False
-
-
-def _identity(value: Any) -> int:
-    if isinstance(value, tuple):
-        return hash(tuple(map(id, value)))
-    return hash(value) if isinstance(value, bytes) else id(value)

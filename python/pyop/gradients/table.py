@@ -31,6 +31,7 @@ Pullback = Callable[[Any], tuple[Any, ...]]
 R = TypeVar("R", bound="Rule")
 
 _rules: dict[Any, Rule] = {}
+_same: dict[Any, Any] = {}  # functions that have the rule of another one
 _loaded = False
 _special = False
 _loading: set[int] = set()  # threads that import rules now
@@ -199,9 +200,10 @@ def lookup(func: Any) -> Rule | None:
     if not _loaded:
         _load()
     try:
-        found = _rules.get(key)
+        key = _same.get(key, key)
     except TypeError:
         return None
+    found = _rules.get(key)
     if found is None and _load_special():
         found = _rules.get(key)
     if found is None:
@@ -212,10 +214,10 @@ def lookup(func: Any) -> Rule | None:
 
 
 def same_rule(func: Any, like: Any) -> None:
-    """Give a function the gradient rule of another one that computes the same."""
-    rule = lookup(like)
-    if rule is not None:
-        _rules[_key(func)] = rule
+    """Give a function the gradient rule of another one that computes the same: looked up when it is asked for, as
+    loading the rules takes longer than many traces.
+    """
+    _same[_key(func)] = _key(like)
 
 
 def set_outer_rule(make: Callable[[Any], Rule]) -> None:

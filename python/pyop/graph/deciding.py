@@ -47,6 +47,7 @@ MOST_NODES = 50_000
 """Beyond so many nodes, the function itself runs."""
 _KEPT_BYTES = 1 << 26  # of what was computed beside the graph
 _TURNS = 4  # of a condition to each side
+_CHANGES = 16  # of the outcome at one line, in all
 _COMPUTED_AGAIN = 20  # times as many as the graph has nodes
 _numbers = itertools.count(1)
 _OF_GUARDS = Spec(np.dtype(np.bool_), ())
@@ -63,6 +64,8 @@ class RunItself(BaseException):
 
     `leaf`: only where its decisions had these outcomes, since it raised there.
     """
+
+    hesitates = False  # whether the next trace may go on there
 
     def __init__(self, why: str, leaf: tuple[int, ...] | None = None, remedy: str = _REMEDY) -> None:
         super().__init__(why)
@@ -173,7 +176,9 @@ class Decisions:
 
     __slots__ = (
         "_answers",
+        "_before",
         "_bytes",
+        "_changes",
         "_computed",
         "_counts",
         "_given",
@@ -181,13 +186,17 @@ class Decisions:
         "_looked_at",
         "_opaque",
         "calls_in_python",
+        "deadline",
         "graph",
         "outcomes",
         "reason",
     )
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self, graph: Any, deadline: Any, before: set[Any]) -> None:
         self.graph = graph
+        self.deadline = deadline  # compiling.worth.Deadline
+        self._before = before  # how traces went that have hesitated
+        self._changes: dict[str, tuple[int, int]] = {}  # by lines, and the last outcome
         self.outcomes: list[int] = [next(_numbers)]  # the number of the path first
         self.reason: RunItself | None = None
         self.calls_in_python = 0  # nodes that call Python with Python numbers
@@ -214,6 +223,8 @@ class Decisions:
         node, output = value.node.index, value.output_index
         key = (node << 20 | output, asked)
         if key not in self._answers:
+            if self.deadline.is_over():
+                self.take_too_long("decides by the contents of arrays again and again")
             found = self.evaluate(node, output)
             try:
                 outcome = _ask(asked, found)
@@ -231,6 +242,7 @@ class Decisions:
             line = _core.origin_here()
             if asked == "t":
                 self._count(line, outcome)
+            self._hesitate(line, outcome)
             taken = Taken(asked, outcome, len(self.outcomes) - 1, self.outcomes[0], line)
             self.outcomes.append(outcome)
             self.graph._add_call(
@@ -246,10 +258,41 @@ class Decisions:
         counts = self._counts.setdefault(line, [0, 0])
         counts[outcome] += 1
         if min(counts) >= _TURNS and self.graph._unrolled:
-            why = self.graph._unrolled.why
-            because = f", since the loop around it cannot be recorded because of {why}" if why else ""
+            because = self._why_unrolled("the loop around it")
             self.reason = RunItself(f"decides by the contents of arrays at {line} in each iteration{because}")
             raise self.reason
+
+    def _hesitate(self, line: str, outcome: int) -> None:
+        """Give up where a line has another outcome again and again, for the first time that they are these: arrays that
+        say how others are laid out are the same in many calls, data never are.
+        """
+        changes, last = self._changes.get(line, (0, outcome))
+        if outcome == last:
+            self._changes[line] = changes, last
+            return
+        self._changes[line] = changes + 1, outcome
+        if changes + 1 != _CHANGES:
+            return
+        way = tuple(self.outcomes[1:]), outcome
+        if way not in self._before:
+            self._before.add(way)
+            because = self._why_unrolled("the loop around it")
+            self.reason = RunItself(f"decides by the contents of arrays at {line} again and again{because}", ())
+            self.reason.hesitates = True
+            raise self.reason
+
+    def take_too_long(self, what: str) -> Any:
+        """End a trace that would take longer than it may, because of this."""
+        because = self._why_unrolled("a loop")
+        remedy = "Write such loops so that they can be recorded, or with whole arrays"
+        self.reason = RunItself(
+            f"would take too long to compile: {what} (at {_core.origin_here()}){because}", remedy=remedy
+        )
+        raise self.reason
+
+    def _why_unrolled(self, loop: str) -> str:
+        why = self.graph._unrolled.why if self.graph._unrolled else ""
+        return f", since {loop} cannot be recorded because of {why}" if why else ""
 
     @property
     def calls_others(self) -> bool:
@@ -357,7 +400,7 @@ def size_of(value: Value, axis: int) -> int | None:
 
 def has_effects(graph: GraphBase) -> bool:
     """Whether a graph calls what may not be called twice: stateful ops."""
-    functions = [graph[k].function for k in range(len(graph)) if graph[k].stateful]
+    functions = [node.function for node in map(graph.__getitem__, range(len(graph))) if node.stateful]
     return not all(type(fn) is Taken or getattr(type(fn), "_pyop_opaque", False) for fn in functions)
 
 

@@ -27,7 +27,7 @@ from .growing import GrowingList
 from .junction import join
 from .new_containers import NewContainers
 from .numbers import as_value
-from .sites import instructions, is_live
+from .sites import instructions, live_at
 from .weak import key_of
 
 __all__ = ["Arms", "unknown"]
@@ -255,9 +255,7 @@ def _like(graph: Any, x: Any, arms: Arms) -> Any:
 def _live(code: CodeType, header: int) -> frozenset[str]:
     """Return the variables that may be read behind the arms whose loop has its FOR_ITER at `header`."""
     end = next(op.argval for op in instructions(code) if op.offset == header)
-    return frozenset(
-        name for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars) if is_live(code, end, name)
-    )
+    return live_at(code, end)
 
 
 def unknown(test: Any) -> tuple[Any, Value] | None:

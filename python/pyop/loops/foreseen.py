@@ -11,6 +11,7 @@ from ..graph.graph import Graph
 __all__ = ["foreseen"]
 
 _LOOKED_AT = 4  # iterations, after which the first may have been another
+_LONGER = 4  # times as long as the others, which the first may take
 
 
 def foreseen(graph: Graph, items: Iterator[Any], count: int) -> Iterator[Any]:
@@ -28,14 +29,17 @@ def foreseen(graph: Graph, items: Iterator[Any], count: int) -> Iterator[Any]:
 
 
 def _watched(graph: Graph, items: Iterator[Any], count: int) -> Iterator[Any]:
-    start = 0
+    decisions: Any = graph._deciding
+    start, begin = len(graph), decisions.deadline.now()
     for k, item in enumerate(items):
+        if (k == 1 or k >= _LOOKED_AT) and graph._deciding is not None:
+            each = (decisions.deadline.now() - begin) / (_LONGER if k == 1 else k - 1)
+            if decisions.deadline.is_over(each * (count - k)):
+                decisions.take_too_long(f"a loop of {count} iterations is written down one by one")
         if k == 1:
-            start = len(graph)
+            start, begin = len(graph), decisions.deadline.now()
         elif k == _LOOKED_AT and graph._deciding is not None:
-            each = (len(graph) - start) // (_LOOKED_AT - 1)
-            if len(graph) + each * (count - k) > MOST_NODES:
-                graph._deciding.give_up(
-                    f"does more than {MOST_NODES} things in one call, in a loop of {count} iterations"
-                )
+            each_adds = (len(graph) - start) // (_LOOKED_AT - 1)
+            if len(graph) + each_adds * (count - k) > MOST_NODES:
+                decisions.give_up(f"does more than {MOST_NODES} things in one call, in a loop of {count} iterations")
         yield item

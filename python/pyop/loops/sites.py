@@ -10,7 +10,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
-__all__ = ["BODY", "Site", "instructions", "is_jump", "is_live", "site_of"]
+__all__ = ["BODY", "Site", "instructions", "is_jump", "live_at", "site_of"]
 
 BODY = frozenset(
     word
@@ -46,9 +46,9 @@ class Site:
         self.read |= {op.argval for op in ops if op.opname == "LOAD_DEREF"}
         self.stored = frozenset(name for kind, name in uses if kind == "STORE")
         self.targets = _targets(ops) or frozenset()
-        self.carried = frozenset(name for name in self.stored if is_live(code, header, name))
-        self.behind = frozenset(name for name in self.carried if is_live(code, end, name))
-        self.inner = frozenset(name for name in self.carried if is_live(code, start, name, end))
+        self.carried = self.stored & live_at(code, header)
+        self.behind = self.carried & live_at(code, end)
+        self.inner = self.carried & live_at(code, start, end)
         self.fresh = self.behind - self.inner  # which each iteration binds before it reads them
 
     def globals_read(self) -> set[str]:
@@ -164,29 +164,49 @@ def _target(op: dis.Instruction) -> int:
     return target
 
 
-def is_live(code: CodeType, header: int, name: str, but: int = -1) -> bool:
-    """Return whether what a variable holds at an instruction may be read later; `but`: not from that one on."""
+def live_at(code: CodeType, offset: int, but: int = -1) -> frozenset[str]:
+    """Return the variables that hold at an instruction what may be read later; `but`: not from that one on."""
+    names, masks = _live(code, but)
+    mask = masks[_map(code)[1][offset]]
+    return frozenset(name for k, name in enumerate(names) if mask >> k & 1)
+
+
+@lru_cache(maxsize=1024)
+def _live(code: CodeType, but: int) -> tuple[list[str], list[int]]:
+    """Return the variables of a code object, and for each instruction a bit for each that is live there: from the end
+    to the beginning, until nothing changes.
+    """
     ops, place, arms = _map(code)
-    waiting, seen = [place[header]], set[int]()
-    while waiting:
-        k = waiting.pop()
-        if k in seen or k >= len(ops):
-            continue
-        seen.add(k)
-        op = ops[k]
-        first = next((kind for kind, used in _uses(op) if used == name), None)
-        if first == "LOAD":
-            return True
-        if first is not None or op.opname.startswith(_ENDS):
-            continue
-        if is_jump(op) and k not in arms:
+    names: dict[str, int] = {}
+    rows = []
+    for k, op in enumerate(ops):
+        first: dict[str, str] = {}
+        for kind, name in _uses(op):
+            first.setdefault(name, kind)
+        read = sum(1 << names.setdefault(name, len(names)) for name, kind in first.items() if kind == "LOAD")
+        bound = sum(1 << names.setdefault(name, len(names)) for name, kind in first.items() if kind != "LOAD")
+        goes = [] if op.opname.startswith(_ENDS) else [k + 1]
+        if goes and is_jump(op) and k not in arms:
             target = place[_target(op)]
-            if _target(op) != but:
-                waiting.append(arms.get(target, target) if target <= k else target)
             if op.opname in _ALWAYS:
-                continue
-        waiting.append(k + 1)
-    return False
+                goes = []
+            if _target(op) != but:
+                goes.append(arms.get(target, target) if target <= k else target)
+        rows.append((k, read, ~bound, goes))
+    rows.reverse()
+    live = [0] * (len(ops) + 1)
+    changed = True
+    while changed:
+        changed = False
+        for k, read, kept, goes in rows:
+            behind = 0
+            for to in goes:
+                behind |= live[to]
+            now = read | behind & kept
+            if now != live[k]:
+                live[k] = now
+                changed = True
+    return [*names], live
 
 
 @lru_cache(maxsize=1024)

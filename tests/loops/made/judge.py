@@ -11,8 +11,11 @@ import numpy as np
 
 import pyop
 from pyop._tree import flatten
+from pyop.compiling import worth
 
 from . import lists, programs
+
+worth.stand_still()
 
 
 @dataclass

@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 
 import pyop
+from pyop.compiling import worth
 
 from ..compare import aliased, differs, kept, public_type, sharing, state_of
 from ..derivatives import differentiated, leaves
 from ..judge import FAILURES, REFUSED, REMEDY, RIGHT, UNCLEAR, WRONG, Outcome, said
 from .program import Program
+
+worth.stand_still()
 
 WAYS: dict[str, Callable[[Callable[..., Any], list[Any]], Any]] = {
     "compile": lambda f, given: pyop.compile(f),

@@ -16,9 +16,12 @@ from typing import Any
 import numpy as np
 
 import pyop
+from pyop.compiling import worth
 
 from ..judge import REFUSED, REMEDY, RIGHT, WRONG
 from .program import Script, script
+
+worth.stand_still()
 
 MODULE, CONFIG = "a_script", "a_config"
 UNTOLD = (pyop.RetraceWarning, ResourceWarning)

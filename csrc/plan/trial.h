@@ -1,0 +1,35 @@
+// plan/trial.h: the first runs of a plan that took long to make, in turn with runs of the function itself: where it is
+// slower the function runs itself from then on. python/pyop/compiling/worth.py has the times, and judges.
+#pragma once
+
+#include <utility>
+
+#include "plan/guard.h"
+
+namespace pyop {
+
+// The plan of a guard is on trial, and with it all paths: until that is over calls take the general way. `judge`: None
+// for none.
+void begin_trial(Guard& guard, PyObject* judge);
+
+namespace detail {
+// 1: the function itself is to run; 0: the plan; -1 with the error set.
+int begin_run(PyObject* judge);
+// After a run that has returned. -1 with the error set.
+int end_run(Guard& guard, Ref judge);
+}  // namespace detail
+
+// One run on trial, `plan` or `itself`, as the judge says; what it returns.
+template <class Plan, class Itself>
+PyObject* run_on_trial(Guard& guard, const Plan& plan, const Itself& itself) {
+    Ref judge = std::move(guard.trial);  // a call in this one is on none
+    const int turn = detail::begin_run(judge.get());
+    Ref result = Ref::steal(turn < 0 ? nullptr : turn ? itself() : plan());
+    if (!result) {
+        if (!guard.trial) guard.trial = std::move(judge);
+        return nullptr;
+    }
+    return detail::end_run(guard, std::move(judge)) < 0 ? nullptr : result.release();
+}
+
+}  // namespace pyop
