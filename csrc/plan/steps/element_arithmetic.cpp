@@ -9,6 +9,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "array/loop/fp_flags.h"
 #include "array/loop/number_types.h"
 #include "plan/tape/element_cast.h"
 
@@ -18,16 +19,22 @@ namespace {
 
 enum class Does { Add, Subtract, Multiply, FloorDivide, Remainder, Power, Negative, Absolute };
 
+// What wraps around is as NumPy has it, with the flag of overflow.
+inline bool watched(bool overflows) {
+    if (overflows) raise_fp_errors(FE_OVERFLOW);
+    return true;
+}
+
 // Of integers. false: NumPy must do it, and warn or raise.
 template <Does does, class T>
 bool compute(T x, T y, T& result) {
-    if constexpr (does == Does::Add) return !__builtin_add_overflow(x, y, &result);
-    if constexpr (does == Does::Subtract) return !__builtin_sub_overflow(x, y, &result);
-    if constexpr (does == Does::Multiply) return !__builtin_mul_overflow(x, y, &result);
-    if constexpr (does == Does::Negative) return !__builtin_sub_overflow(T{0}, x, &result);
+    if constexpr (does == Does::Add) return watched(__builtin_add_overflow(x, y, &result));
+    if constexpr (does == Does::Subtract) return watched(__builtin_sub_overflow(x, y, &result));
+    if constexpr (does == Does::Multiply) return watched(__builtin_mul_overflow(x, y, &result));
+    if constexpr (does == Does::Negative) return watched(__builtin_sub_overflow(T{0}, x, &result));
     if constexpr (does == Does::Absolute) {
         result = x;
-        return !(x < T{0}) || !__builtin_sub_overflow(T{0}, x, &result);
+        return !(x < T{0}) || watched(__builtin_sub_overflow(T{0}, x, &result));
     }
     if constexpr (does == Does::FloorDivide || does == Does::Remainder) {
         if (y == T{0}) return false;
@@ -132,11 +139,11 @@ TapeOp op_of(Does does, int type_num) {
     case type:                                           \
         switch (does) {                                  \
             case Does::Add:                              \
-                return TapeOp::AddChecked##element;      \
+                return TapeOp::AddWatched##element;      \
             case Does::Subtract:                         \
-                return TapeOp::SubtractChecked##element; \
+                return TapeOp::SubtractWatched##element; \
             case Does::Multiply:                         \
-                return TapeOp::MultiplyChecked##element; \
+                return TapeOp::MultiplyWatched##element; \
             case Does::FloorDivide:                      \
                 return TapeOp::FloorDivide##element;     \
             case Does::Remainder:                        \

@@ -8,8 +8,8 @@
 
 namespace pyop {
 
-// What computes an operation of one or two elements of a dtype. Where NumPy would warn or raise of integers it answers
-// false or leaves; floating-point errors are in the flags.
+// What computes an operation of one or two elements of a dtype. Overflow, of integers as well, is in the floating-point
+// flags; where integers are divided by zero, or NumPy would raise, it answers false or leaves.
 struct ElementArithmetic {
     TapeCall::Function* function = nullptr;
     TapeOp op = TapeOp::Move;  // of a tape, which does the same; Move: there is none

@@ -66,7 +66,6 @@ class ElementStep final : public NativeStep {
     }
 
     bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
-        if (call_.may_fail && tape.anywhere()) return false;
         TapeValue x[StridedLoop::kMaxOperands];
         const size_t n = call_.operands.size();
         for (size_t k = 0; k < n; ++k) {
@@ -150,6 +149,7 @@ class ElementStep final : public NativeStep {
         std::copy_n(results, n_results, all + n);
         if (call_.operation != pyop::Operation::None && tape.operation(call_.operation, call_.element, all, n + 1))
             return true;
+        if (call_.may_fail && tape.anywhere()) return false;
         TapeCall call;
         call.loop = call_.loop.get();
         call.may_fail = call_.may_fail;
