@@ -36,6 +36,7 @@ SUITES = {
     "idioms": "P5: 155 expressions of every day, compiled: how many call Python, and their time over NumPy's",
     "kernels": "B24, B25: kernels as people write them (tests/programs), compiled, against NumPy, numba and DaCe",
     "science": "B39: 88 programs as scientists write them (benchmarks/science), compiled: bits, first call, speed",
+    "elements": "B38: loops of one operation on elements, every dtype with every operation: how many are slow",
     "varying": "B37, B39: compiled functions whose numbers, shapes or texts differ in each call, over the plain ones",
     "siblings": "B40: results in containers over an array's; first calls on new instances and of new closures",
     "stencils": "B26: steps of stencils, compiled, against numba's explicit loops and NumPy",

@@ -18,7 +18,7 @@ from .declare.spec import Spec
 from .graph.array_protocol import array_function, array_ufunc
 from .graph.deciding import PathLeft, RunItself, Taken, quiet_begin, quiet_end, value_decided
 from .graph.powers import power_of
-from .graph.symbolic_number import Number, OnNumbers
+from .graph.symbolic_number import Number, OnNumbers, size_number
 from .graph.value_methods import getitem
 from .interrupts import moment
 from .refusals import remedy_of_caller
@@ -79,6 +79,7 @@ CALLS: dict[str, object] = {
     "getitem_with_bounds": getitem_with_bounds,
     "power_of": power_of,
     "number_call": OnNumbers,
+    "size_number": size_number,
     "call_for_one": CallForOne,
     "static_key": static_key,
     "number_class": Number,

@@ -33,7 +33,10 @@ inline void clear_all_fp_errors() {
     if (x87_errors() != 0) __asm__ volatile("fnclex" : : : "memory");
     if (const unsigned csr = _mm_getcsr(); csr & kFpErrors) _mm_setcsr(csr & ~static_cast<unsigned>(kFpErrors));
 }
+// Without computing anything, as cheap as looking.
+inline void raise_fp_errors(int flags) { _mm_setcsr(_mm_getcsr() | static_cast<unsigned>(flags)); }
 #else
+inline void raise_fp_errors(int flags) { std::feraiseexcept(flags); }
 inline int all_fp_errors() { return std::fetestexcept(kFpErrors); }
 inline void clear_all_fp_errors() { std::feclearexcept(kFpErrors); }
 inline int fp_errors() { return all_fp_errors(); }

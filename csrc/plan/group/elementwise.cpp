@@ -4,108 +4,17 @@
 #include <algorithm>
 #include <cmath>
 
-#include "array/loop/exact_loop.h"
 #include "array/native/native_kernel.h"
 #include "array/protocol/scalar_operator.h"
+#include "plan/group/ufunc_loops.h"
 #include "plan/native_call.h"
 #include "plan/steps/call_arguments.h"
 #include "runtime/lazy.h"
-#include "runtime/memo.h"
 #include "runtime/up_calls.h"
-
-#define NO_IMPORT_UFUNC  // only the struct is used
-#include <numpy/ufuncobject.h>
 
 namespace pyop {
 
 namespace {
-
-// Loops by ufunc and operand kinds, for the life of the process: asking NumPy takes microseconds.
-struct LoopKey {
-    PyObject* ufunc;
-    std::array<PyObject*, StridedLoop::kMaxOperands> kinds;
-    bool operator==(const LoopKey&) const = default;
-};
-struct LoopKeyHash {
-    size_t operator()(const LoopKey& k) const {
-        size_t h = reinterpret_cast<size_t>(k.ufunc);
-        for (PyObject* kind : k.kinds) h = (h ^ reinterpret_cast<size_t>(kind)) * 0x9E3779B97F4A7C15ull;
-        return h;
-    }
-};
-struct Known {
-    Ref ufunc;  // keeps the key valid; the kinds are NumPy's own dtypes and builtin types
-    ElementwiseCall call;  // but for the arguments; without a loop: not available
-    bool own = false;  // it is NumPy's, and its operands are of one type that kernels may know
-};
-
-// Whether it is the ufunc that NumPy has under this name. One that was is kept, so that its address stays its own.
-bool is_numpys(PyObject* ufunc, const std::string& name) {
-    static constinit Memo<PyObject*, Ref> known;
-    if (known.find(ufunc)) return true;
-    Ref own = Ref::steal(find_below_numpy(name.c_str()));
-    if (own.get() != ufunc) return false;
-    known.keep(ufunc, std::move(own));
-    return true;
-}
-
-bool is_clip(PyObject* ufunc);
-
-// The ufuncs of this name that users make are not NumPy's, so it is the object that counts.
-void find_own_kernel(PyObject* ufunc, Known& known) {
-    ElementwiseCall& call = known.call;
-    const Element e = element_of(call.dtypes[0]);
-    if (!is_numpys(ufunc, call.name) && !is_clip(ufunc)) return;
-    call.safe = PyTypeNum_ISFLOAT(call.dtypes[0]->type_num) || PyTypeNum_ISCOMPLEX(call.dtypes[0]->type_num);
-    for (size_t k = 1; k < call.n_inputs; ++k)
-        if (call.dtypes[k] != call.dtypes[0]) return;
-    if (e == Element::None) return;
-    known.own = true;
-    if (e == Element::F64) call.kernel = find_exact_kernel(call.name, *call.loop);
-    if (call.kernel) return;
-    const Operation operation = operation_of(call.name);
-    call.kernel = find_kernel(operation, e);
-    if (!call.kernel) return;
-    call.operation = operation;
-    call.element = e;
-}
-
-// Null with an error set.
-const Known* find_call(const LoopKey& key, size_t n) {
-    static constinit Memo<LoopKey, Known, LoopKeyHash> calls;
-    if (const Known* known = calls.find(key)) return known;
-    Known found{Ref::borrow(key.ufunc), {}};
-    auto loop = std::make_shared<StridedLoop>();
-    const int status = loop->resolve(key.ufunc, key.kinds.data(), static_cast<int>(n));
-    if (status < 0) return nullptr;
-    if (status == 1) {
-        ElementwiseCall& call = found.call;
-        call.n_inputs = n;
-        for (int k = 0; k < loop->n_inputs() + loop->n_outputs(); ++k) call.dtypes.push_back(loop->dtype(k));
-        call.loop = std::move(loop);
-        const char* name = reinterpret_cast<PyUFuncObject*>(key.ufunc)->name;
-        call.name = name ? name : "ufunc";
-        find_own_kernel(key.ufunc, found);
-    }
-    return &calls.keep(key, std::move(found));
-}
-
-bool is_builtin_dtype(PyArray_Descr* d) {
-    if (!PyTypeNum_ISNUMBER(d->type_num) && d->type_num != NPY_BOOL) return false;
-    PyArray_Descr* builtin = PyArray_DescrFromType(d->type_num);
-    Py_DECREF(builtin);
-    return d == builtin;
-}
-
-PyObject* numpy_where() {
-    static constinit Lazy function;
-    return function.get([] { return find_below_numpy("where"); });
-}
-
-PyObject* ndarray_astype() {
-    static constinit Lazy method;
-    return method.get([] { return PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyArray_Type), "astype"); });
-}
 
 // Functions of NumPy that do what a ufunc does, for the life of the process.
 struct ElementwiseFunctions {
@@ -128,20 +37,7 @@ const ElementwiseFunctions& elementwise_functions() {
     return *known;
 }
 
-bool is_clip(PyObject* ufunc) { return ufunc == elementwise_functions().clip_ufunc; }
-
 bool is_in_place(PyObject* fn) { return reinterpret_cast<PyObject*>(Py_TYPE(fn)) == up_calls.in_place_call; }
-
-bool is_python_number(PyObject* o) { return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyComplex_CheckExact(o); }
-
-// The dtype of a scalar of NumPy, of one of its own dtypes; borrowed, for they live for ever. Else null.
-PyArray_Descr* scalar_dtype(PyObject* o) {
-    if (!PyArray_IsScalar(o, Number) && !PyArray_IsScalar(o, Bool)) return nullptr;
-    PyArray_Descr* d = PyArray_DescrFromScalar(o);
-    if (!d) PyErr_Clear();
-    Py_XDECREF(d);
-    return d && is_builtin_dtype(d) ? d : nullptr;
-}
 
 // Whether a Python number is one of the dtype; of integers as floats those that are small, for the rest is rare.
 bool is_exact_in(PyObject* number, PyArray_Descr* d) {
@@ -166,47 +62,6 @@ bool is_exact_in(PyObject* number, PyArray_Descr* d) {
 }
 
 bool is_scalar_number(PyObject* o) { return is_python_number(o) || scalar_dtype(o); }
-
-// Whether NumPy's operator between scalars gives the bits and the floating-point flags of the ufunc's loop, so that
-// the words of its warnings are all that is different. tests/plan/test_scalar_operators.py holds every other one apart.
-bool same_for_scalars(std::string_view ufunc, PyArray_Descr* computed_in) {
-    enum : unsigned { Integer = 1, Half = 2, Real = 4, Complex = 8, Bool = 16 };
-    struct Row {
-        std::string_view ufunc;
-        unsigned kinds;
-    };
-    static constexpr Row kRows[] = {
-        {"add", Half | Real | Complex},
-        {"subtract", Half | Real | Complex},
-        {"multiply", Half | Real},  // an integer warns where it overflows
-        {"divide", Integer | Half | Real | Complex},
-        {"floor_divide", Real},
-        {"remainder", Real},
-        {"negative", Half | Real | Complex},
-        {"positive", Integer | Half | Real | Complex},
-        {"absolute", Half | Real},
-        {"less", Bool | Integer | Half | Real},
-        {"less_equal", Bool | Integer | Half | Real},
-        {"equal", Bool | Integer | Half | Real | Complex},
-        {"not_equal", Bool | Integer | Half | Real | Complex},
-        {"greater", Bool | Integer | Half | Real},
-        {"greater_equal", Bool | Integer | Half | Real},
-        {"bitwise_and", Bool | Integer},
-        {"bitwise_or", Bool | Integer},
-        {"bitwise_xor", Bool | Integer},
-        {"invert", Bool | Integer},
-        {"left_shift", Integer},
-        {"right_shift", Integer},
-    };
-    const int type = computed_in->type_num;
-    const unsigned kind = type == NPY_HALF            ? unsigned{Half}
-                          : type == NPY_BOOL          ? unsigned{Bool}
-                          : PyTypeNum_ISFLOAT(type)   ? unsigned{Real}
-                          : PyTypeNum_ISCOMPLEX(type) ? unsigned{Complex}
-                                                      : unsigned{Integer};
-    return std::any_of(std::begin(kRows), std::end(kRows),
-                       [&](const Row& row) { return row.ufunc == ufunc && (row.kinds & kind); });
-}
 
 class Look {
   public:
@@ -362,13 +217,17 @@ class Look {
                 key.kinds[k] = reinterpret_cast<PyObject*>(a.constant ? scalar_dtype(a.constant) : dtype_of(a));
             if (!key.kinds[k]) return 0;
         }
-        const Known* known = find_call(key, n);
+        const KnownLoop* known = find_loop(key, n);
         if (!known) return -1;
         if (!known->call.loop) return 0;
         const auto arguments = call_->arguments;
         *call_ = known->call;
         call_->arguments = arguments;
         if (!can_convert()) return 0;
+        // To a complex scalar NumPy has a way of its own (array/loop/one_element.h).
+        if (call_->n_inputs == 1 && PyTypeNum_ISCOMPLEX(call_->dtypes[0]->type_num) && !call_->arguments[0].constant &&
+            r_.g.spec(node_.inputs()[static_cast<size_t>(call_->arguments[0].input)]).form == Form::Scalar)
+            return 0;
         const Kernel fast =
             known->own && r_.request.fast ? find_fast(call_->name, element_of(call_->dtypes[0])) : nullptr;
         if (fast) {
@@ -440,6 +299,20 @@ class Look {
 };
 
 }  // namespace
+
+bool is_numpy_round(PyObject* fn) {
+    return fn == elementwise_functions().round || fn == elementwise_functions().around;
+}
+
+PyObject* numpy_where() {
+    static constinit Lazy function;
+    return function.get([] { return find_below_numpy("where"); });
+}
+
+PyObject* ndarray_astype() {
+    static constinit Lazy method;
+    return method.get([] { return PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyArray_Type), "astype"); });
+}
 
 Element element_of(PyArray_Descr* d) {
     const bool is_signed = PyTypeNum_ISSIGNED(d->type_num);

@@ -35,6 +35,11 @@ int elementwise_call(const Rewrite& r, uint32_t node, std::shared_ptr<const Elem
 // A cheap test that spares most graphs the rest.
 bool may_be_elementwise(PyObject* fn);
 
+bool is_numpy_round(PyObject* fn);
+// np.where and ndarray.astype; borrowed, for the life of the process. Null with an error set.
+PyObject* numpy_where();
+PyObject* ndarray_astype();
+
 // pyop's name for a type of elements; None if kernels do not know it.
 Element element_of(PyArray_Descr* dtype);
 

@@ -34,6 +34,10 @@ class FillStep final : public NativeStep {
     bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
         const TapeValue& like = inputs[0];
         const TapeValue item = tape.known(item_.get());
+        if (like.kind == TapeValue::Number && item.kind == TapeValue::Number) {
+            results[0] = item;
+            return true;
+        }
         if (like.kind != TapeValue::Block || !like.contiguous() || item.kind != TapeValue::Number) return false;
         results[0] = tape.block_new(item.dtype, like.ndim, like.dims.data());
         return results[0].kind == TapeValue::Block && tape.copy(results[0], item);

@@ -4,6 +4,7 @@
 // NumPy's loops would not do: Python's floats overflow without a warning, and division by zero is an error.
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <optional>
 #include <vector>
 
@@ -38,12 +39,21 @@ const std::array<PyObject*, kNumberOperators.size()>* operators() {
 struct NumberOperand {
     int32_t input = -1;  // -1: a number known now
     double number = 0;
+    bool whole = false;  // an int, that is divided by another
 };
 
-bool is_double(PyObject* o) {
+// Ints that are floats without rounding: their quotient is that of the floats.
+constexpr int64_t kMostWhole = int64_t{1} << 53;
+bool float_of_whole(const void*, const TapeCell* x, const TapeCell*, TapeCell* result) {
+    const int64_t whole = x->I64;
+    result->F64 = static_cast<double>(whole);
+    return whole >= -kMostWhole && whole <= kMostWhole;
+}
+
+bool is_number(PyObject* o, int type_num) {
     if (!is_exact_array(o)) return false;
     PyArrayObject* a = as_array(o);
-    return PyArray_NDIM(a) == 0 && PyArray_TYPE(a) == NPY_DOUBLE && PyArray_ISBEHAVED_RO(a);
+    return PyArray_NDIM(a) == 0 && PyArray_TYPE(a) == type_num && PyArray_ISBEHAVED_RO(a);
 }
 
 class NumberStep final : public NativeStep {
@@ -55,8 +65,13 @@ class NumberStep final : public NativeStep {
         double x[2];
         for (size_t k = 0; k < 2; ++k) {
             const NumberOperand& o = operands_[k];
-            if (o.input >= 0 && !is_double(inputs[o.input])) return 0;
-            x[k] = o.input < 0 ? o.number : *static_cast<const double*>(PyArray_DATA(as_array(inputs[o.input])));
+            x[k] = o.number;
+            if (o.input < 0) continue;
+            if (!is_number(inputs[o.input], o.whole ? NPY_INT64 : NPY_DOUBLE)) return 0;
+            TapeCell cell;
+            std::memcpy(&cell, PyArray_DATA(as_array(inputs[o.input])), sizeof(cell));
+            if (o.whole && !float_of_whole(nullptr, &cell, nullptr, &cell)) return 0;
+            x[k] = cell.F64;
         }
         double result;
         if (!compute(x[0], x[1], result)) return 0;
@@ -74,6 +89,12 @@ class NumberStep final : public NativeStep {
         TapeValue x[2];
         for (size_t k = 0; k < 2; ++k) {
             x[k] = operands_[k].input < 0 ? tape.constant(&operands_[k].number, dtype) : inputs[operands_[k].input];
+            if (operands_[k].whole && operands_[k].input >= 0) {
+                const TapeValue whole = x[k];
+                if (whole.kind != TapeValue::Number || whole.dtype->type_num != NPY_INT64) return false;
+                x[k] = tape.number_new(dtype);
+                if (!tape.compute(float_of_whole, nullptr, x[k], whole, whole)) return false;
+            }
             if (!x[k].is_number(dtype)) return false;
         }
         results[0] = tape.number_new(dtype);
@@ -272,11 +293,12 @@ std::optional<Arithmetic> arithmetic_of(PyObject* function) {
     return {};
 }
 
-// False if the argument is neither a float computed by the graph nor a number that a double holds as Python converts
-// it.
-bool read_operand(const Rewrite& r, const PyNode& node, size_t position, NumberOperand& operand) {
+// False if the argument is neither a float computed by the graph, nor an int to be divided, nor a number that a double
+// holds as Python converts it.
+bool read_operand(const Rewrite& r, const PyNode& node, size_t position, bool divided, NumberOperand& operand) {
     const Argument argument = argument_of(node, position);
     if (argument.constant) {
+        operand.whole = PyLong_CheckExact(argument.constant);
         if (!PyFloat_CheckExact(argument.constant) && !PyLong_CheckExact(argument.constant)) return false;
         operand.number = PyFloat_AsDouble(argument.constant);
         if (operand.number == -1.0 && PyErr_Occurred()) {
@@ -287,7 +309,9 @@ bool read_operand(const Rewrite& r, const PyNode& node, size_t position, NumberO
     }
     operand.input = argument.input;
     const ValueSpec& spec = r.g.spec(node.inputs()[static_cast<size_t>(argument.input)]);
-    return spec.ndim == 0 && spec.descr() && spec.descr()->type_num == NPY_DOUBLE;
+    if (spec.ndim != 0 || !spec.descr()) return false;
+    operand.whole = spec.descr()->type_num == NPY_INT64;
+    return spec.descr()->type_num == NPY_DOUBLE || (operand.whole && divided);
 }
 
 }  // namespace
@@ -311,10 +335,17 @@ int make_number_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& 
     if (is_complex) return make_complex_number_step(r, i, *does, numbers.get(), step);
     std::array<NumberOperand, 2> operands;
     for (size_t k = 0; k < n; ++k) {
-        if (!read_operand(r, node, k, operands[k])) return 0;
+        if (!read_operand(r, node, k, *does == Arithmetic::Divide, operands[k])) return 0;
         // What is a scalar of NumPy has NumPy's arithmetic.
         if (operands[k].input >= 0 && PyTuple_GET_ITEM(numbers.get(), static_cast<Py_ssize_t>(k)) != Py_True) return 0;
     }
+    // Python rounds the quotient of two ints once; an int beside a float is one before.
+    if (operands[0].whole && operands[1].whole)
+        for (const NumberOperand& operand : operands)
+            if (operand.input < 0 && std::fabs(operand.number) > static_cast<double>(kMostWhole)) return 0;
+    if (operands[0].whole != operands[1].whole)
+        for (const NumberOperand& operand : operands)
+            if (operand.whole && operand.input >= 0) return 0;
     step = std::make_unique<NumberStep>(r.g, i, *does, operands);
     return 0;
 }

@@ -16,7 +16,7 @@ constexpr Maker kMakers[] = {
     {Pass::Loops, make_mean_step},      {Pass::Loops, make_gufunc_step},
     {Pass::Loops, make_outer_step},     {Pass::Loops, make_accumulate_step},
     {Pass::Loops, make_function_step},  {Pass::Loops, make_number_step},
-    {Pass::Loops, make_scalar_step},    {Pass::Loops, make_complex_step},
+    {Pass::Loops, make_element_step},   {Pass::Loops, make_size_step},
     {Pass::Loops, make_join_step},      {Pass::Views, make_computed_part},
     {Pass::Loops, make_take_step},      {Pass::Views, make_like_step},
     {Pass::Loops, make_fill_step},      {Pass::Loops, make_composed_reduction},

@@ -1,7 +1,7 @@
 // plan/steps/store.cpp: a write by slices and integers, as a native step: into the memory of the array itself where
 // nobody reads that any more, else into a copy that lies as it does.
 //
-// Values of another dtype are left to the function, which converts them with NumPy's warnings and errors.
+// Arrays of another dtype, and numbers whose conversion warns or raises, are left to the function.
 #include <cstring>
 
 #include "array/memory/pool.h"
@@ -13,6 +13,7 @@
 #include "plan/steps/steps.h"
 #include "plan/steps/store_parts.h"
 #include "plan/steps/view_reading.h"
+#include "plan/tape/element_cast.h"
 #include "plan/tape/tape_builder.h"
 #include "runtime/attach.h"
 #include "runtime/release_gil.h"
@@ -73,9 +74,15 @@ class StoreStep final : public NativeStep {
         return 1;
     }
     bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
-        const TapeValue element = value.input < 0 ? tape.constant(value.constant, dtype) : inputs[value.input];
+        TapeValue element = value.input < 0 ? tape.constant(value.constant, dtype) : inputs[value.input];
         const TapeValue& x = inputs[source];
         if (x.dtype != dtype) return false;
+        if (element.kind == TapeValue::Number && element.dtype != dtype) {
+            const TapeValue given = element;
+            TapeCall::Function* const cast = find_store_cast(given.dtype->type_num, dtype->type_num);
+            element = tape.number_new(dtype);
+            if (!cast || !tape.compute(cast, nullptr, element, given, given)) return false;
+        }
         if (index >= 0) return tape.store(x, inputs[index], element, results[0]);
         if (x.kind == TapeValue::Array && places && element.kind == TapeValue::Number)
             return tape.store(x, *places, key.own(), inputs, element, results[0], &key.inputs());

@@ -3,10 +3,13 @@
 
 #include <cstring>
 
+#include "array/loop/fp_flags.h"
 #include "array/memory/pool.h"
 #include "graph/value_item.h"
 #include "plan/steps/computed_key.h"
 #include "plan/steps/view_reading.h"
+#include "plan/tape/element_cast.h"
+#include "plan/tape/tape_builder.h"
 #include "runtime/up_calls.h"
 
 namespace pyop {
@@ -21,26 +24,44 @@ bool scalar_as_element(PyObject* given, PyArray_Descr* dtype, char* element) {
 }
 
 bool number_as_element(PyObject* number, PyArray_Descr* dtype, char* element) {
-    const int type = dtype->type_num;
-    bool exact = false;
+    double parts[2] = {};
+    int64_t whole = 0;
+    int type = NPY_INT64, overflow = 0;
     if (PyFloat_CheckExact(number)) {
-        const double x = PyFloat_AS_DOUBLE(number);
-        exact = type == NPY_DOUBLE || type == NPY_CDOUBLE ||
-                (type == NPY_FLOAT && static_cast<double>(static_cast<float>(x)) == x);
-    } else if (PyBool_Check(number)) {
-        exact = type == NPY_BOOL;
-    } else if (PyLong_CheckExact(number)) {
-        exact = type == NPY_DOUBLE || PyTypeNum_ISINTEGER(type);
-    }
-    if (!exact) return false;
-    Ref array = Ref::steal(
-        PyArray_Zeros(0, nullptr, reinterpret_cast<PyArray_Descr*>(Py_NewRef(reinterpret_cast<PyObject*>(dtype))), 0));
-    if (!array || PyArray_SETITEM(as_array(array.get()), PyArray_BYTES(as_array(array.get())), number) < 0) {
-        PyErr_Clear();  // NumPy's error is for the run
+        type = NPY_DOUBLE;
+        parts[0] = PyFloat_AS_DOUBLE(number);
+    } else if (PyComplex_CheckExact(number)) {
+        type = NPY_CDOUBLE;
+        parts[0] = PyComplex_RealAsDouble(number);
+        parts[1] = PyComplex_ImagAsDouble(number);
+    } else if (PyLong_CheckExact(number) || PyBool_Check(number)) {
+        whole = PyLong_AsLongLongAndOverflow(number, &overflow);
+        if (overflow > 0 && dtype->type_num == NPY_UINT64) {
+            whole = static_cast<int64_t>(PyLong_AsUnsignedLongLong(number));
+            if (PyErr_Occurred())
+                PyErr_Clear();
+            else
+                overflow = 0, type = NPY_UINT64;
+        }
+    } else {
         return false;
     }
-    std::memcpy(element, PyArray_DATA(as_array(array.get())), static_cast<size_t>(PyDataType_ELSIZE(dtype)));
-    return true;
+    PyArray_Descr* const have = PyArray_DescrFromType(type);  // lives for ever
+    Py_DECREF(have);
+    const void* const from = type == NPY_DOUBLE || type == NPY_CDOUBLE ? static_cast<const void*>(parts) : &whole;
+    return !overflow && converted_element(from, have, dtype, element);
+}
+
+bool converted_element(const void* from, PyArray_Descr* have, PyArray_Descr* dtype, char* element) {
+    TapeCall::Function* const cast = find_store_cast(have->type_num, dtype->type_num);
+    if (!cast) return false;
+    TapeCell x[2] = {}, made[2] = {};
+    std::memcpy(x, from, static_cast<size_t>(PyDataType_ELSIZE(have)));
+    if (all_fp_errors()) clear_all_fp_errors();
+    const bool done = cast(nullptr, x, nullptr, made) && !all_fp_errors();
+    if (all_fp_errors()) clear_all_fp_errors();
+    std::memcpy(element, made, static_cast<size_t>(PyDataType_ELSIZE(dtype)));
+    return done;
 }
 
 bool WrittenValue::bind(const NodeArgument& argument, PyArray_Descr* dtype) {
@@ -53,6 +74,10 @@ bool WrittenValue::read(PyObject* const* inputs, PyArray_Descr* dtype, Elements&
     if (input < 0) return true;
     PyObject* given = inputs[input];
     if (!is_exact_array(given)) return scalar_as_element(given, dtype, found.element);
+    PyArray_Descr* const have = PyArray_DESCR(as_array(given));
+    if (have != dtype && PyArray_NDIM(as_array(given)) == 0 && PyArray_ISBEHAVED_RO(as_array(given)) &&
+        TapeBuilder::fits(have))
+        return converted_element(PyArray_DATA(as_array(given)), have, dtype, found.element);
     found.array = as_array(given);
     found.from = PyArray_BYTES(found.array);
     return PyArray_DESCR(found.array) == dtype && PyArray_ISALIGNED(found.array);

@@ -17,8 +17,11 @@ inline constexpr size_t kLargestElement = 16;  // bytes, of NumPy's own dtypes b
 // A scalar of NumPy of that dtype, as an element.
 bool scalar_as_element(PyObject* given, PyArray_Descr* dtype, char* element);
 
-// A Python number as an element, where no rounding or error is in question.
+// A Python number as an element, where no error or warning is in question.
 bool number_as_element(PyObject* number, PyArray_Descr* dtype, char* element);
+
+// A number of one dtype as an element of another; under the same condition.
+bool converted_element(const void* from, PyArray_Descr* have, PyArray_Descr* dtype, char* element);
 
 // What a call of `store` writes: an input, or a number that is known.
 struct WrittenValue {
@@ -33,7 +36,7 @@ struct WrittenValue {
 
     // False if it is a number whose conversion is NumPy's to judge.
     bool bind(const NodeArgument& argument, PyArray_Descr* dtype);
-    // False if it is not of that dtype.
+    // False if it is not of that dtype, nor a number that becomes one.
     bool read(PyObject* const* inputs, PyArray_Descr* dtype, Elements& found) const;
 };
 

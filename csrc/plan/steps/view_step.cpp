@@ -151,7 +151,11 @@ bool ViewStep::record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* res
     if (inputs[view_.input].kind == TapeValue::Number) {
         // A view of a number is the number, where nobody can see whose memory it is.
         const bool seen = !tape.in_part() && !(view_.recipes.size() == 1 && view_.recipes[0].copies_item);
-        if (seen || view_.recipes.size() != 1 || !keeps_number(view_.recipes[0]) ||
+        if (seen) return false;
+        if (view_.recipes.size() == 1 && before_.empty() && view_.recipes[0].ops.size() == 1 &&
+            view_.recipes[0].ops[0].kind >= ViewOp::Real && view_.recipes[0].ops[0].kind <= ViewOp::Imag)
+            return tape.part_of_complex(inputs[view_.input], view_.recipes[0].ops[0].kind == ViewOp::Imag, results[0]);
+        if (view_.recipes.size() != 1 || !keeps_number(view_.recipes[0]) ||
             !std::all_of(before_.begin(), before_.end(), keeps_number))
             return false;
         results[0] = inputs[view_.input];

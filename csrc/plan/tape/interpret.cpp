@@ -146,6 +146,28 @@ inline uint8_t LogicalAnd(uint8_t x, uint8_t y) { return (x != 0) & (y != 0); }
 inline uint8_t LogicalOr(uint8_t x, uint8_t y) { return (x != 0) | (y != 0); }
 inline uint8_t LogicalXor(uint8_t x, uint8_t y) { return (x != 0) ^ (y != 0); }
 
+inline void watch(bool overflows) {
+    if (__builtin_expect(overflows, 0)) raise_fp_errors(FE_OVERFLOW);
+}
+template <class T>
+T AddWatched(T x, T y) {
+    T result;
+    watch(__builtin_add_overflow(x, y, &result));
+    return result;
+}
+template <class T>
+T SubtractWatched(T x, T y) {
+    T result;
+    watch(__builtin_sub_overflow(x, y, &result));
+    return result;
+}
+template <class T>
+T MultiplyWatched(T x, T y) {
+    T result;
+    watch(__builtin_mul_overflow(x, y, &result));
+    return result;
+}
+
 // These answer whether the result is what it should be.
 template <class T>
 bool AddChecked(T x, T y, T& result) {
@@ -228,13 +250,14 @@ int look_around() {
 TapeEnd interpret(const TapeInstruction* const code, TapeCell* const r, TapeJournal& journal, unsigned& until_look) {
     static const void* const labels[] = {
 #define X(name, element) &&do_##name##element,
-        PYOP_TAPE_BINARY(X) PYOP_TAPE_COMPARISON(X) PYOP_TAPE_UNARY(X) PYOP_TAPE_LOGIC(X) PYOP_TAPE_CHECKED(X)
+        PYOP_TAPE_BINARY(X) PYOP_TAPE_COMPARISON(X) PYOP_TAPE_UNARY(X) PYOP_TAPE_LOGIC(X) PYOP_TAPE_WATCHED(X)
+            PYOP_TAPE_CHECKED(X)
 #undef X
 #define X(from, to) &&do_From##from##To##to,
-            PYOP_TAPE_CASTS(X)
+                PYOP_TAPE_CASTS(X)
 #undef X
 #define X(name) &&do_##name,
-                PYOP_TAPE_OTHERS(X)
+                    PYOP_TAPE_OTHERS(X)
 #undef X
     };
     const TapeInstruction* at = code;
@@ -252,6 +275,7 @@ TapeEnd interpret(const TapeInstruction* const code, TapeCell* const r, TapeJour
     PYOP_NEXT;
     PYOP_TAPE_BINARY(X)
     PYOP_TAPE_LOGIC(X)
+    PYOP_TAPE_WATCHED(X)
 #undef X
 #define X(name, element)                                                           \
     do_##name##element : r[at->a].Bool = name(r[at->b].element, r[at->c].element); \

@@ -1,5 +1,6 @@
 // plan/tape/record_group.cpp: elementwise operations on single numbers, as a tape has them.
 #include "array/loop/flag_trial.h"
+#include "array/loop/one_element.h"
 #include "plan/group/loop_group.h"
 #include "plan/tape/tape_builder.h"
 
@@ -49,7 +50,7 @@ bool divide_integers(TapeBuilder& tape, const std::string& name, const TapeValue
 bool LoopGroup::record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const {
     for (size_t k = 0; tape.with_blocks() && k < n_externals_; ++k)
         if (inputs[k].kind == TapeValue::Block) return record_blocks(tape, inputs, results);
-    if (!reductions_.empty() || cast_) return false;
+    if (!reductions_.empty()) return false;
     std::vector<TapeValue> values(plain_.streams.size());
     for (size_t k = 0; k < values.size(); ++k) {
         const Stream& stream = plain_.streams[k];
@@ -70,8 +71,8 @@ bool LoopGroup::record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* re
         TapeValue operands[kMaxOperands];
         for (size_t k = 0; k < op.n_operands; ++k) operands[k] = values[op.streams[k]];
         if (op.does != pyop::Operation::None && tape.operation(op.does, op.element, operands, op.n_operands)) continue;
-        if (op.kernel && op.n_operands == 2 && op.does == pyop::Operation::None && names_[op.member] == "cast" &&
-            tape.cast(operands[1], operands[0]))
+        if (op.kernel && op.n_operands == 2 && op.does == pyop::Operation::None &&
+            operands[0].dtype != operands[1].dtype && tape.cast(operands[1], operands[0]))
             continue;
         if (op.loop && op.n_operands == 3 && divide_integers(tape, names_[op.member], operands)) continue;
         if (op.loop && op.loop->may_raise()) return false;  // a tape may run where there is no thread state
@@ -80,12 +81,9 @@ bool LoopGroup::record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* re
         call.loop = op.of_number ? op.of_number : op.loop;
         call.may_fail = may_fail_ && !(op.loop && op.loop->is_foreign());
         call.quiet = call.loop && !may_fail_ && keeps_flags(*call.loop);
-        for (size_t k = 0; k < op.n_operands; ++k) {
-            call.cells.push_back(operands[k].cell);
-            // To NumPy a number does not move.
-            const bool is_result = call.loop && static_cast<int>(k) >= call.loop->n_inputs();
-            call.strides.push_back(is_result ? PyDataType_ELSIZE(operands[k].dtype) : 0);
-        }
+        for (size_t k = 0; k < op.n_operands; ++k) call.cells.push_back(operands[k].cell);
+        call.strides.assign(op.n_operands, 0);
+        if (call.loop) strides_of_one(*call.loop, false, call.strides.data());  // those of scalars are no groups
         if (!tape.call(std::move(call))) return false;
     }
     for (size_t k = 0; k < output_streams_.size(); ++k) results[k] = values[output_streams_[k]];

@@ -43,13 +43,14 @@ union TapeCell {
 
 enum class TapeOp : uint16_t {
 #define X(name, element) name##element,
-    PYOP_TAPE_BINARY(X) PYOP_TAPE_COMPARISON(X) PYOP_TAPE_UNARY(X) PYOP_TAPE_LOGIC(X) PYOP_TAPE_CHECKED(X)
+    PYOP_TAPE_BINARY(X) PYOP_TAPE_COMPARISON(X) PYOP_TAPE_UNARY(X) PYOP_TAPE_LOGIC(X) PYOP_TAPE_WATCHED(X)
+        PYOP_TAPE_CHECKED(X)
 #undef X
 #define X(from, to) From##from##To##to,
-        PYOP_TAPE_CASTS(X)
+            PYOP_TAPE_CASTS(X)
 #undef X
 #define X(name) name,
-            PYOP_TAPE_OTHERS(X)
+                PYOP_TAPE_OTHERS(X)
 #undef X
 };
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "plan/tape/element_cast.h"
+
 namespace pyop {
 
 namespace {
@@ -108,6 +110,14 @@ TapeValue TapeBuilder::constant(const void* bytes, PyArray_Descr* dtype) {
 
 TapeValue TapeBuilder::integer(int64_t number) { return constant(&number, intp()); }
 
+TapeValue TapeBuilder::position(const TapeValue& number) {
+    if (number.kind != TapeValue::Number || !PyTypeNum_ISINTEGER(number.dtype->type_num)) return {};
+    if (number.dtype == intp()) return number;
+    const TapeValue made = number_new(intp());
+    TapeCall::Function* const fits = find_store_cast(number.dtype->type_num, NPY_INTP);
+    return fits && compute(fits, nullptr, made, number, number) ? made : TapeValue{};
+}
+
 TapeValue TapeBuilder::array_new(PyArray_Descr* dtype, int ndim, bool writeable, const npy_intp* dims) {
     TapeValue value;
     if (!fits(dtype) || ndim < 1) return value;
@@ -159,11 +169,7 @@ bool TapeBuilder::operation(Operation does, Element element, const TapeValue* op
         const bool strict = does == Operation::Greater;
         return operation(strict ? Operation::Less : Operation::LessEqual, element, swapped, n);
     }
-    if (does == Operation::Where && size_of(element) <= 8) {
-        emit(TapeOp::Select, operands[3].cell, operands[1].cell, operands[2].cell);
-        tape_.code.back().more = {operands[0].cell, 0, 0};
-        return !full_;
-    }
+    if (does == Operation::Where) return select(operands[3], operands[0], operands[1], operands[2]);
     if (element == Element::Bool) {
         if (does == Operation::BitwiseAnd || does == Operation::Multiply) does = Operation::LogicalAnd;
         if (does == Operation::BitwiseOr || does == Operation::Add) does = Operation::LogicalOr;
@@ -184,6 +190,23 @@ bool TapeBuilder::operation(Operation does, Element element, const TapeValue* op
         return !full_;
     }
     return false;
+}
+
+bool TapeBuilder::select(const TapeValue& result, const TapeValue& truth, const TapeValue& yes, const TapeValue& no) {
+    if (cells_of(result.dtype) == 1) {
+        emit(TapeOp::Select, result.cell, yes.cell, no.cell);
+        tape_.code.back().more = {truth.cell, 0, 0};
+        return !full_;
+    }
+    const size_t otherwise = here();
+    emit(TapeOp::JumpIfFalse, truth.cell, 0, 0);
+    if (!move(result, yes)) return false;
+    const size_t end = here();
+    emit(TapeOp::Jump, 0, 0, 0);
+    jump_here(otherwise);
+    if (!move(result, no)) return false;
+    jump_here(end);
+    return true;
 }
 
 bool TapeBuilder::cast(const TapeValue& to, const TapeValue& from) {
@@ -213,7 +236,8 @@ bool TapeBuilder::cast(const TapeValue& to, const TapeValue& from) {
     }
     PYOP_TAPE_CASTS(X)
 #undef X
-    return false;
+    TapeCall::Function* const function = find_element_cast(a, b);
+    return function && compute(function, nullptr, to, from, from);
 }
 
 bool TapeBuilder::call(TapeCall call) {
@@ -248,6 +272,25 @@ bool TapeBuilder::move(const TapeValue& to, const TapeValue& from) {
                copy(to, from);
     if (from.kind != TapeValue::Number || to.dtype != from.dtype) return false;
     if (to.cell != from.cell) emit(cells_of(to.dtype) > 1 ? TapeOp::Move16 : TapeOp::Move, to.cell, from.cell, 0);
+    return !full_;
+}
+
+bool TapeBuilder::part_of_complex(const TapeValue& number, bool imaginary, TapeValue& result) {
+    const int type = number.dtype->type_num;
+    if (type != NPY_CFLOAT && type != NPY_CDOUBLE) {
+        result = number;
+        return !imaginary;
+    }
+    PyArray_Descr* const real = PyArray_DescrFromType(type == NPY_CFLOAT ? NPY_FLOAT : NPY_DOUBLE);  // lives for ever
+    Py_DECREF(real);
+    result = number_new(real);
+    if (type == NPY_CDOUBLE) {
+        emit(TapeOp::Move, result.cell, static_cast<uint16_t>(number.cell + imaginary), 0);
+    } else if (!imaginary) {
+        emit(TapeOp::Move, result.cell, number.cell, 0);  // the first half of the cell
+    } else {
+        emit(TapeOp::RightShiftU64, result.cell, number.cell, integer(32).cell);
+    }
     return !full_;
 }
 
@@ -318,6 +361,14 @@ bool TapeBuilder::place_of_poly(const SizePoly& poly, const Symbols& sizes, cons
     return !full_;
 }
 
+bool TapeBuilder::size(const Symbols& sizes, uint32_t which, const TapeValue* inputs, TapeValue& result) {
+    Place place;
+    if (!place_of_poly(sizes.sizes[which].poly, sizes, inputs, place)) return false;
+    result = number_new(intp());
+    emit(TapeOp::AddCheckedI64, result.cell, place.cell, integer(place.offset).cell);
+    return !full_;
+}
+
 bool TapeBuilder::place(const ViewSize& at, const Symbols* sizes, const TapeValue* inputs,
                         const std::vector<uint32_t>* integers, Place& place) {
     const size_t own = sizes ? sizes->sizes.size() : 0;
@@ -325,9 +376,9 @@ bool TapeBuilder::place(const ViewSize& at, const Symbols* sizes, const TapeValu
         place = {integer(0).cell, at.value};
     } else if (static_cast<size_t>(at.expr) >= own) {
         if (!integers || static_cast<size_t>(at.expr) - own >= integers->size()) return false;
-        const TapeValue& position = inputs[(*integers)[static_cast<size_t>(at.expr) - own]];
-        if (!position.is_number(intp())) return false;
-        place = {position.cell, 0};
+        const TapeValue at_run = position(inputs[(*integers)[static_cast<size_t>(at.expr) - own]]);
+        if (at_run.kind == TapeValue::None) return false;
+        place = {at_run.cell, 0};
     } else {
         if (!sizes || !sizes->sizes[static_cast<size_t>(at.expr)].is_poly) return false;
         if (!place_of_poly(sizes->sizes[static_cast<size_t>(at.expr)].poly, *sizes, inputs, place)) return false;
@@ -401,10 +452,11 @@ bool TapeBuilder::load(const TapeValue& array, const std::vector<AxisItem>& item
     return places_of(items, sizes, inputs, integers, array, places) && load_at(array, places, result);
 }
 
-bool TapeBuilder::load(const TapeValue& array, const TapeValue& position, TapeValue& result) {
-    if (array.kind == TapeValue::Block) return load_of_block(array, position, result);
-    return array.kind == TapeValue::Array && array.ndim == 1 && position.is_number(intp()) &&
-           load_at(array, {{position.cell, 0}}, result);
+bool TapeBuilder::load(const TapeValue& array, const TapeValue& number, TapeValue& result) {
+    const TapeValue at = position(number);
+    if (at.kind == TapeValue::None) return false;
+    if (array.kind == TapeValue::Block) return load_of_block(array, at, result);
+    return array.kind == TapeValue::Array && array.ndim == 1 && load_at(array, {{at.cell, 0}}, result);
 }
 
 bool TapeBuilder::store(const TapeValue& array, const std::vector<AxisItem>& items, const Symbols* sizes,
@@ -414,10 +466,11 @@ bool TapeBuilder::store(const TapeValue& array, const std::vector<AxisItem>& ite
     return places_of(items, sizes, inputs, integers, array, places) && store_at(array, places, value, result);
 }
 
-bool TapeBuilder::store(const TapeValue& array, const TapeValue& position, const TapeValue& value, TapeValue& result) {
-    if (array.kind == TapeValue::Block) return store_in_block(array, position, value, result);
-    return array.kind == TapeValue::Array && array.ndim == 1 && position.is_number(intp()) &&
-           store_at(array, {{position.cell, 0}}, value, result);
+bool TapeBuilder::store(const TapeValue& array, const TapeValue& number, const TapeValue& value, TapeValue& result) {
+    const TapeValue at = position(number);
+    if (at.kind == TapeValue::None) return false;
+    if (array.kind == TapeValue::Block) return store_in_block(array, at, value, result);
+    return array.kind == TapeValue::Array && array.ndim == 1 && store_at(array, {{at.cell, 0}}, value, result);
 }
 
 }  // namespace pyop

@@ -81,11 +81,18 @@ class TapeBuilder {
     bool operation(TapeOp op, const TapeValue& result, const TapeValue& x, const TapeValue& y);
     // One of the kernels' operations, by instructions of the tape's own if there are any. False: use call().
     bool operation(Operation does, Element element, const TapeValue* operands, size_t n);
+    // As `astype`.
     bool cast(const TapeValue& to, const TapeValue& from);
+    bool select(const TapeValue& result, const TapeValue& truth, const TapeValue& yes, const TapeValue& no);
     bool call(TapeCall call);
     bool compute(TapeCall::Function* function, const void* self, const TapeValue& result, const TapeValue& x,
                  const TapeValue& y);
     bool move(const TapeValue& to, const TapeValue& from);
+    // The real or the imaginary part of a number; that of a real number is not imaginary.
+    bool part_of_complex(const TapeValue& number, bool imaginary, TapeValue& result);
+
+    // A symbolic size: the number of one of `sizes`, of the shapes of inputs, or of numbers among them.
+    bool size(const Symbols& sizes, uint32_t which, const TapeValue* inputs, TapeValue& result);
 
     // The element of an array at positions along its axes (ViewRecipe::places), or at a number. `integers`: the inputs
     // that are the sizes behind those of the call (plan/steps/computed_key.h); may be null.
@@ -199,6 +206,8 @@ class TapeBuilder {
     bool places_of(const std::vector<AxisItem>& items, const Symbols* sizes, const TapeValue* inputs,
                    const std::vector<uint32_t>* integers, const TapeValue& array, std::vector<Place>& places);
     TapeValue integer(int64_t number);
+    // A number of any integer type as one by which arrays are indexed. None if it is none.
+    TapeValue position(const TapeValue& number);
     TapeValue known_block(PyArrayObject* a);
     uint16_t address_of(const TapeValue& block);
     uint16_t address_of(const TapeValue& block, const TapeValue& position);

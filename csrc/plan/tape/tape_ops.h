@@ -35,6 +35,12 @@
 // Of bools, a byte of which is true if it is not zero.
 #define PYOP_TAPE_LOGIC(X) X(LogicalAnd, Bool) X(LogicalOr, Bool) X(LogicalXor, Bool)
 
+// Integers that wrap around and raise the flag of overflow, as NumPy's scalars do.
+#define PYOP_TAPE_WATCHED(X)               \
+    PYOP_TAPE_INTEGERS(X, AddWatched)      \
+    PYOP_TAPE_INTEGERS(X, SubtractWatched) \
+    PYOP_TAPE_INTEGERS(X, MultiplyWatched)
+
 // Integers that leave the tape where NumPy or Python would not give the plain answer: overflow, division by zero.
 #define PYOP_TAPE_CHECKED(X)               \
     PYOP_TAPE_INTEGERS(X, AddChecked)      \

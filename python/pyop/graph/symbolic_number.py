@@ -28,7 +28,7 @@ from .deciding import Specialise, recorded_loop
 from .forms import is_scalar
 from .sizes import apply
 
-__all__ = ["Number", "call_in_python", "counted", "is_number", "set_power", "specialise"]
+__all__ = ["Number", "call_in_python", "counted", "is_number", "set_power", "size_number", "specialise"]
 
 _DTYPES = {float: np.dtype(np.float64), int: np.dtype(np.int64), complex: np.dtype(np.complex128)}
 _DTYPES_OF_NODES = {**_DTYPES, bool: np.dtype(np.bool_)}
@@ -159,10 +159,10 @@ def counted(size: Any, graph: Any) -> Any:
     node = graph._counters.get(size.name) if size.name is not None else None
     if node is not None:
         return graph._value(node, 0)
-    return apply(_as_int64, (size,), {}, Spec(_DTYPES[int], ()), name="counter", scalar=True)
+    return apply(size_number, (size,), {}, Spec(_DTYPES[int], ()), name="counter", scalar=True)
 
 
-def _as_int64(size: int) -> Any:
+def size_number(size: int) -> Any:  # a step knows it
     return np.asarray(size, np.int64)
 
 
