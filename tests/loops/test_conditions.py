@@ -198,10 +198,12 @@ def test_a_largest_int_is_one_of_python():
 
 def test_a_loop_that_decides_in_each_iteration_runs_as_it_is():
     def f(x):
-        kept = set()
+        kept = []
         for v in x:
             if v > 0.5:
-                kept.add(v)
+                kept.append(v)
+            elif v > 0.25:
+                kept.append(1)
         return len(kept)
 
     compiled = pyop.compile(f)

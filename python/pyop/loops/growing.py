@@ -1,11 +1,9 @@
 """Lists of a traced function that a recorded loop changes, as arrays with a length (`GrowingList`).
 
-``found = []`` before a loop that appends to it becomes an array of as many elements as the loop may append at most, and
-the number of those that are there, which the loop carries as it carries any int. Items of tuples have an array each. All
-items are of one kind, a Python number or a scalar of NumPy of one dtype; where they are not, the loop is not recorded.
-An index that is out of bounds, and a list that outgrows its array, raise in the plan, and the function itself runs.
-
-`Lists` has those of one loop: it puts them in the place of Python's lists, and back where the loop is not recorded.
+A list that a loop appends to becomes an array of as many elements as there may be at most, and the number of those
+that are there, which the loop carries as it carries any int. Items of tuples have an array each. All items are of one
+kind, a Python number or a scalar of NumPy of one dtype; where they are not, the loop is not recorded. An index that is
+out of bounds, and a list that outgrows its array, raise in the plan, and the function itself runs.
 """
 
 from __future__ import annotations
@@ -21,18 +19,12 @@ from .._core import Value
 from ..graph.counter import is_counter, size_of
 from ..graph.deciding import recorded_loop
 from ..graph.symbolic_number import Number, is_number
-from ..tracing.list_names import LISTS
 from ..tracing.made import made_value, uniform
 from ..tracing.twins import stand_in
-from .frames import put
 from .numbers import as_value, named, sizes_of
-from .sites import Site, instructions
 
-__all__ = ["GrowingList", "Lists", "set_iterate"]
+__all__ = ["GrowingList", "set_iterate"]
 
-_UNBOUNDED = 1 << 14  # items of a list of which nobody knows how long it gets
-_SPARE = 16  # that a list may get behind a loop
-_MOST = 1 << 22
 _LARGE = 1 << 13  # bytes of an array that is filled rather than copied
 _DTYPES = {float: np.dtype("d"), int: np.dtype("l"), bool: np.dtype("?"), complex: np.dtype("D")}
 
@@ -92,10 +84,9 @@ def _dtype(column: Any) -> np.dtype[Any]:
     return _DTYPES[column] if isinstance(column, type) else np.dtype(column)
 
 
-def _zeros(graph: Any, size: int, dtype: np.dtype[Any]) -> Value:
+def _zeros(graph: Any, size: int, dtype: np.dtype[Any]) -> Any:
     large = size * dtype.itemsize > _LARGE
-    made: Value = uniform(graph, np.zeros(1, dtype), (size,)) if large else made_value(graph, np.zeros(size, dtype))
-    return made
+    return uniform(graph, np.zeros(1, dtype), (size,)) if large else made_value(graph, np.zeros(size, dtype))
 
 
 class GrowingList:
@@ -108,7 +99,7 @@ class GrowingList:
         self.loop = loop
         self.name = name
         self.kind: _Kind | None = None
-        self.columns: list[Value] = []
+        self.columns: list[Any] = []  # Values
         self.capacity = 0
         self.first = 0  # so many items were there before the loop
         self.length: Any = 0
@@ -143,7 +134,7 @@ class GrowingList:
         rows = [] if self.prefix else [self.kind.parts(item) for item in items]
         self.columns = [self._column(graph, k, [row[k] for row in rows]) for k in range(len(self.kind.columns))]
 
-    def _column(self, graph: Any, k: int, items: list[Any]) -> Value:
+    def _column(self, graph: Any, k: int, items: list[Any]) -> Any:
         assert self.kind is not None
         dtype = _dtype(self.kind.columns[k])
         if not items:
@@ -151,8 +142,7 @@ class GrowingList:
         if all(map(_is_known, items)):
             start = np.zeros(self.capacity, dtype)
             start[: len(items)] = items
-            known: Value = made_value(graph, start)
-            return known
+            return made_value(graph, start)
         made = _zeros(graph, self.capacity, dtype)
         for at, x in enumerate(items):
             made[at] = self._stored(x, self.kind.columns[k])
@@ -161,7 +151,6 @@ class GrowingList:
     def extend(self, capacity: int) -> None:
         """Make room for so many items."""
         for k, column in enumerate(self.columns):
-            assert column.dtype is not None
             made = _zeros(self.loop.graph, capacity, column.dtype)
             made[: self.capacity] = column
             self.columns[k] = made
@@ -181,10 +170,11 @@ class GrowingList:
 
     def _needed(self, *args: Any, **kwargs: Any) -> NoReturn:
         self.loop.give_up()
+        raise AssertionError("a loop gives up by what it raises")
 
     __add__ = __radd__ = __iadd__ = __mul__ = __rmul__ = __imul__ = __contains__ = __delitem__ = __reversed__ = _needed
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __str__ = __repr__ = __format__ = _needed  # type: ignore[assignment]
-    __reduce_ex__ = __copy__ = __deepcopy__ = __array__ = __sizeof__ = _needed  # type: ignore[assignment]
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __str__ = __repr__ = __format__ = _needed
+    __reduce_ex__ = __copy__ = __deepcopy__ = __array__ = __sizeof__ = _needed
     __hash__ = None  # type: ignore[assignment]
 
     def __getattr__(self, name: str) -> Any:
@@ -341,7 +331,7 @@ class GrowingList:
         return made if wanted == made.dtype else made.astype(wanted)
 
     def listed(self) -> tuple[tuple[str, bool, tuple[Any, ...]], list[Value]]:
-        """Return of what kinds the items are, whether they are tuples, and those before; and the arrays of the others."""
+        """Return of which kinds items are, whether they are tuples, and the first ones; and arrays of the others."""
         kind = self.kind
         if kind is None or not self.columns:
             self._needed()
@@ -349,123 +339,6 @@ class GrowingList:
         if not all(map(_is_known, self.prefix)):
             self._needed()
         return (forms, kind.is_tuple, tuple(self.prefix)), [column[: self.length] for column in self.columns]
-
-
-# --- those of a loop
-
-
-class Lists:
-    """The lists that a loop holds as arrays."""
-
-    __slots__ = ("_frame", "_site", "_wanted", "held", "made")
-
-    def __init__(self, loop: Any, frame: FrameType, now: dict[str, Any], site: Site) -> None:
-        self._frame = frame
-        self._site = site
-        self._wanted: dict[str, int] = {}  # how many items there must be room for
-        self.made: dict[str, tuple[GrowingList, list[Any]]] = {}
-        self.held: dict[str, tuple[GrowingList, int]] = {}  # which another loop has made, and how many items they have
-        for name in now.get(LISTS, ()):
-            items = now.get(name)
-            if name not in site.read or name in site.stored:
-                continue
-            if type(items) is GrowingList and recorded_loop(loop.graph) is None:
-                self.held[name] = items, min(items.capacity, sizes_of(loop.graph).largest(items.length))
-            if type(items) is not list:
-                continue
-            made = GrowingList(loop, name)
-            if made.take(items) and _is_alone(loop, frame, name, now):
-                around = recorded_loop(loop.graph)
-                made.arms = [] if around is None else [*around.arms]
-                self.made[name] = made, items
-
-    def put(self) -> None:
-        """Put them in the place of Python's lists."""
-        self._bind({name: made for name, (made, _) in self.made.items()})
-
-    def put_back(self) -> None:
-        """Put Python's lists back, to which nothing has happened."""
-        self._bind({name: items for name, (_, items) in self.made.items()})
-
-    def leave(self) -> None:
-        """The loop is recorded: those of which nothing is known have no items, and stay Python's."""
-        self._bind({name: items for name, (made, items) in self.made.items() if made.kind is None})
-
-    def take(self) -> bool:
-        """Hold what Python's lists have now; False if that cannot be."""
-        return all(made.take(items) for made, items in self.made.values())
-
-    def prepare(self, trips: int) -> None:
-        """Make their arrays, for a loop of so many iterations."""
-        for name in (*self.made, *self.held):
-            if name not in self._wanted:
-                more = trips * _appends(self._site, name)
-                self._wanted[name] = self._before(name) + (more if 0 < more < _MOST else _UNBOUNDED) + _SPARE
-        for name, (made, items) in self.made.items():
-            made.prepare(items, self._wanted[name])
-        for name, (made, _) in self.held.items():
-            if made.capacity < self._wanted[name]:
-                made.extend(self._wanted[name])
-
-    def _before(self, name: str) -> int:
-        """Return how many items there are before the loop at most."""
-        return len(self.made[name][1]) if name in self.made else self.held[name][1]
-
-    def settle(self, growth: dict[str, int], trips: int) -> list[Value] | None:
-        """Make room for so many items more in each iteration, by the names of the lists; return the arrays that are
-        too small, None if all are as they have to be.
-        """
-        small: list[Value] = []
-        again = False
-        for name, made in self:
-            need = self._before(name) + growth[name] * trips + _SPARE
-            if made.columns and made.capacity < need <= _MOST:
-                small += made.columns
-                self._wanted[name] = need
-                if name in self.made:
-                    made.columns = []
-            again = again or (made.kind is not None and not made.columns)
-        return small if small or again else None
-
-    def __iter__(self) -> Iterator[tuple[str, GrowingList]]:
-        yield from ((name, made) for name, (made, _) in (*self.made.items(), *self.held.items()))
-
-    def _bind(self, wanted: dict[str, Any]) -> None:
-        if wanted:
-            put(self._frame, wanted, wanted)
-
-
-def _appends(site: Site, name: str) -> int:
-    """Return how often an iteration may append to a list; 0 if nobody knows."""
-    ops = [op for op in instructions(site.code) if site.start <= op.offset < site.end]
-    following = [*ops[1:], *ops[:1]]
-    loops = [after for op, after in zip(ops, following, strict=True) if op.opname == "FOR_ITER"]
-    if any("STORE_FAST" not in op.opname or not str(op.argval).startswith("__pyop_a") for op in loops):
-        return 0
-    return sum(op.argval == "append" and op.opname in ("LOAD_ATTR", "LOAD_METHOD") for op in ops)
-
-
-def _count(frame: FrameType, name: str) -> int:
-    return sys.getrefcount(frame.f_locals[name])
-
-
-def _count_alone() -> int:
-    """Return what `_count` says of a list that one variable holds."""
-    alone: list[Any] = []
-    return _count(sys._getframe(), "alone") if not alone else 0
-
-
-_ALONE = _count_alone()
-
-
-def _is_alone(loop: Any, frame: FrameType, name: str, now: dict[str, Any]) -> bool:
-    """Return whether nobody but this variable holds the list, and what is noted of loops that are recorded."""
-    noted = [now]
-    for other in loop.graph._rolling:
-        noted += [other.head, other.handed]
-        noted += [known for arms in other.arms for known in (arms.head, arms.yes)]
-    held = sum(x is now[name] for known in noted for x in known.values())
-    return _count(frame, name) <= _ALONE + held + 1  # the caller's variable
 
 
 # --- functions of Python

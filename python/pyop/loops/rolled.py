@@ -28,7 +28,7 @@ from ..graph.symbolic_number import Number
 from .carried import Again, Carried, Otherwise, Unit
 from .foreseen import foreseen
 from .frames import Tuples, locals_of, put
-from .growing import Lists
+from .held_lists import Lists
 from .junction import join
 from .numbers import LARGEST, as_value, named, sizes_of
 from .recording import Recording, add_loop

@@ -1,9 +1,8 @@
-"""The lists of a function that loops may hold as arrays with a length: those that it makes itself, and of which each use
-is known.
+"""The lists of a function that loops may hold as arrays with a length: it makes them itself, and each use is known.
 
-Such a list is bound by ``[...]``, ``[c] * n`` or ``list()``, appended to, popped from, indexed, counted, asked whether it
-is empty, gone through, given to NumPy, and returned. One that is put elsewhere, or given to a function that may keep it,
-is none of them.
+Such a list is bound by ``[...]``, ``[c] * n`` or ``list()``, appended to, popped from, indexed, counted, asked whether
+it is empty, gone through, given to NumPy, and returned. One that is put elsewhere, or given to a function that may keep
+it, is none of them.
 """
 
 from __future__ import annotations
@@ -28,7 +27,8 @@ def write_lists(function: ast.FunctionDef) -> None:
         if names := changed_lists(part):
             first = part.body[0]
             documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-            told = ast.Assign([ast.Name(LISTS, ast.Store())], ast.Constant(tuple(names)))
+            named: Any = tuple(names)
+            told = ast.Assign([ast.Name(LISTS, ast.Store())], ast.Constant(named))
             for made in ast.walk(told):
                 ast.copy_location(made, first)
             part.body.insert(int(documented), told)
@@ -60,9 +60,9 @@ def changed_lists(function: ast.FunctionDef) -> list[str]:
                 bound.add(node.id)
     for loop in ast.walk(function):
         if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Name) and loop.iter.id in changed:
-            inside = [_use(node, around) for node, around in _with_parents(loop) if _is_named(node, loop.iter.id)]
-            if any(inside):
-                others.add(loop.iter.id)  # it grows while it is gone through
+            name = loop.iter.id
+            if any(_use(node, around) for node, around in _with_parents(loop) if _is_named(node, name)):
+                others.add(name)  # it grows while it is gone through
     return sorted((changed.keys() & bound) - others)
 
 
@@ -70,7 +70,7 @@ def _is_named(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def _with_parents(function: ast.AST) -> Iterator[tuple[ast.AST, tuple[Any, ...]]]:
+def _with_parents(function: ast.AST) -> Iterator[tuple[Any, tuple[Any, ...]]]:
     """Yield the nodes of a function, each with those around it from the inside out."""
     waiting: list[tuple[ast.AST, tuple[Any, ...]]] = [(child, (function,)) for child in ast.iter_child_nodes(function)]
     while waiting:
@@ -88,8 +88,9 @@ def _use(name: ast.Name, around: tuple[Any, ...]) -> bool | None:
         return None
     if isinstance(parent, ast.Attribute):
         call = around[1] if len(around) > 1 else None
-        known = parent.attr in _METHODS and isinstance(call, ast.Call) and call.func is parent and not call.keywords
-        return True if known and len(call.args) == (parent.attr == "append") else None
+        if not isinstance(call, ast.Call) or call.func is not parent or call.keywords:
+            return None
+        return True if parent.attr in _METHODS and len(call.args) == (parent.attr == "append") else None
     if isinstance(parent, ast.Subscript) and parent.value is name:
         if isinstance(parent.slice, (ast.Slice, ast.Tuple)) or isinstance(parent.ctx, ast.Del):
             return None

@@ -1,0 +1,139 @@
+"""The lists that a loop holds as arrays (`growing`): put in the place of Python's, and back if it is not recorded.
+
+Only a list that one variable alone holds is taken: counts of references tell.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from .._core import Value
+from ..graph.deciding import recorded_loop
+from ..tracing.list_names import LISTS
+from .frames import put
+from .growing import GrowingList
+from .numbers import sizes_of
+from .sites import Site, instructions
+
+__all__ = ["Lists"]
+
+_UNBOUNDED = 1 << 14  # items of a list of which nobody knows how long it gets
+_SPARE = 16  # that a list may get behind a loop
+_MOST = 1 << 22
+
+
+class Lists:
+    """The lists that a loop holds as arrays."""
+
+    __slots__ = ("_frame", "_site", "_wanted", "held", "made")
+
+    def __init__(self, loop: Any, frame: FrameType, now: dict[str, Any], site: Site) -> None:
+        self._frame = frame
+        self._site = site
+        self._wanted: dict[str, int] = {}  # how many items there must be room for
+        self.made: dict[str, tuple[GrowingList, list[Any]]] = {}
+        self.held: dict[str, tuple[GrowingList, int]] = {}  # which another loop has made, and how many items they have
+        for name in now.get(LISTS, ()):
+            items = now.get(name)
+            if name not in site.read or name in site.stored:
+                continue
+            if type(items) is GrowingList and recorded_loop(loop.graph) is None:
+                self.held[name] = items, min(items.capacity, sizes_of(loop.graph).largest(items.length))
+            if type(items) is not list:
+                continue
+            made = GrowingList(loop, name)
+            if made.take(items) and _is_alone(loop, frame, name, now):
+                around = recorded_loop(loop.graph)
+                made.arms = [] if around is None else [*around.arms]
+                self.made[name] = made, items
+
+    def put(self) -> None:
+        """Put them in the place of Python's lists."""
+        self._bind({name: made for name, (made, _) in self.made.items()})
+
+    def put_back(self) -> None:
+        """Put Python's lists back, to which nothing has happened."""
+        self._bind({name: items for name, (_, items) in self.made.items()})
+
+    def leave(self) -> None:
+        """The loop is recorded: those of which nothing is known have no items, and stay Python's."""
+        self._bind({name: items for name, (made, items) in self.made.items() if made.kind is None})
+
+    def take(self) -> bool:
+        """Hold what Python's lists have now; False if that cannot be."""
+        return all(made.take(items) for made, items in self.made.values())
+
+    def prepare(self, trips: int) -> None:
+        """Make their arrays, for a loop of so many iterations."""
+        for name in (*self.made, *self.held):
+            if name not in self._wanted:
+                more = trips * _appends(self._site, name)
+                self._wanted[name] = self._before(name) + (more if 0 < more < _MOST else _UNBOUNDED) + _SPARE
+        for name, (made, items) in self.made.items():
+            made.prepare(items, self._wanted[name])
+        for name, (made, _) in self.held.items():
+            if made.capacity < self._wanted[name]:
+                made.extend(self._wanted[name])
+
+    def _before(self, name: str) -> int:
+        """Return how many items there are before the loop at most."""
+        return len(self.made[name][1]) if name in self.made else self.held[name][1]
+
+    def settle(self, growth: dict[str, int], trips: int) -> list[Value] | None:
+        """Make room for so many items more in each iteration, by the names of the lists; return the arrays that are
+        too small, None if all are as they have to be.
+        """
+        small: list[Value] = []
+        again = False
+        for name, made in self:
+            need = self._before(name) + growth[name] * trips + _SPARE
+            if made.columns and made.capacity < need <= _MOST:
+                small += made.columns
+                self._wanted[name] = need
+                if name in self.made:
+                    made.columns = []
+            again = again or (made.kind is not None and not made.columns)
+        return small if small or again else None
+
+    def __iter__(self) -> Iterator[tuple[str, GrowingList]]:
+        yield from ((name, made) for name, (made, _) in (*self.made.items(), *self.held.items()))
+
+    def _bind(self, wanted: dict[str, Any]) -> None:
+        if wanted:
+            put(self._frame, wanted, wanted)
+
+
+def _appends(site: Site, name: str) -> int:
+    """Return how often an iteration may append to a list; 0 if nobody knows."""
+    ops = [op for op in instructions(site.code) if site.start <= op.offset < site.end]
+    following = [*ops[1:], *ops[:1]]
+    loops = [after for op, after in zip(ops, following, strict=True) if op.opname == "FOR_ITER"]
+    if any("STORE_FAST" not in op.opname or not str(op.argval).startswith("__pyop_a") for op in loops):
+        return 0
+    return sum(op.argval == "append" and op.opname in ("LOAD_ATTR", "LOAD_METHOD") for op in ops)
+
+
+def _count(frame: FrameType, name: str) -> int:
+    return sys.getrefcount(frame.f_locals[name])
+
+
+def _count_alone() -> int:
+    """Return what `_count` says of a list that one variable holds."""
+    alone: list[Any] = []
+    return _count(sys._getframe(), "alone") if not alone else 0
+
+
+_ALONE = _count_alone()
+
+
+def _is_alone(loop: Any, frame: FrameType, name: str, now: dict[str, Any]) -> bool:
+    """Return whether nobody but this variable holds the list, and what is noted of loops that are recorded."""
+    noted = [now]
+    for other in loop.graph._rolling:
+        noted += [other.head, other.handed]
+        noted += [known for arms in other.arms for known in (arms.head, arms.yes)]
+    held = sum(x is now[name] for known in noted for x in known.values())
+    return _count(frame, name) <= _ALONE + held + 1  # the caller's variable
