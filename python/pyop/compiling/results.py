@@ -15,7 +15,6 @@ from ..declare.dims import Dim
 from ..declare.spec import Spec
 from ..graph.deciding import RunItself
 from ..graph.graph import Graph
-from ..graph.lists import is_growing
 from ..graph.sizes import apply
 from ..graph.symbolic_number import Number, is_number
 from ..graph.unknown import Unknown
@@ -121,7 +120,7 @@ def declare_outputs(
         elif isinstance(leaf, Dim):  # a named size is a number when the plan runs
             listed.append(("n", None))
             values.append(apply(_second, (graph.inputs[0], leaf), {}, Spec(np.dtype(np.int64), ()), name="size"))
-        elif is_growing(leaf):
+        elif getattr(type(leaf), "_pyop_list", False):  # that a loop holds as an array (pyop.loops.growing)
             form, arrays = leaf.listed()
             listed.append(("l", (len(arrays), form)))
             values += arrays
