@@ -271,3 +271,50 @@ else:
     program = f"PROGRAM = {program!r}\n{program}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.split() == ["True"], done.stdout + done.stderr
+
+
+def brackets(codes):
+    partner, stack = np.full(len(codes), -1), np.zeros(len(codes), np.int64)
+    top = mistakes = 0
+    for i in range(len(codes)):
+        c = int(codes[i])
+        if c == 40:
+            stack[top] = i
+            top += 1
+        elif c == 41:
+            if top == 0:
+                mistakes += 1
+            else:
+                top -= 1
+                j = int(stack[top])
+                partner[i] = j
+                partner[j] = i
+    return partner, mistakes, top
+
+
+def alarms(x):
+    out = np.zeros((len(x), 2))
+    count = since = 0
+    up = down = 0.0
+    for i in range(len(x)):
+        up, down = up + x[i], down - x[i]
+        since = since + 1 if up > 0.5 else 0
+        if up > 1.0:
+            out[count, 0], out[count, 1] = i, i * since - since + 1
+            count += 1
+            up = 0.0
+        elif down > 1.0:
+            out[count, 0], out[count, 1] = -i, since
+            count += 1
+            down = 0.0
+    return out, count
+
+
+@pytest.mark.parametrize("f", [brackets, alarms])
+def test_arrays_that_nested_arms_write_stay_where_they_lie(f):
+    r = np.random.default_rng(3)
+    given = [r.choice([40, 41, 97], 60) if f is brackets else r.normal(size=60) for _ in range(4)]
+    g = pyop.compile(f)
+    for x in given:
+        assert equal(g(x), f(x))
+    assert "tape of" in str(g.plan_for(given[0]).explain())

@@ -24,7 +24,6 @@ from ..declare.rebuild import MergedByValue, replaced, walk
 from ..declare.spec import Spec
 from ..functions.surface import COMPARISONS, OPERATORS, SIGNS
 from .array_protocol import to_specs
-from .counter import Counter, set_number
 from .deciding import Specialise, recorded_loop
 from .forms import is_scalar
 from .sizes import apply
@@ -166,13 +165,6 @@ def counted(size: Any, graph: Any) -> Any:
 def _as_int64(size: int) -> Any:
     return np.asarray(size, np.int64)
 
-
-def _of_counter(counter: Counter) -> Number:
-    places: Any = frozenset((counter._needed,))
-    return Number(int, counted(counter._size, counter._graph), places)
-
-
-set_number(_of_counter)
 
 _OPERANDS = (Value, np.ndarray, np.generic)
 

@@ -121,6 +121,7 @@ class Arms:
             loop.give_up()
         live = _live(self.frame.f_code, self.frame.f_lasti)
         places = loop.around.places
+        last = len(graph)  # behind the arms; what is chosen from may be converted first
         chosen: dict[tuple[int, int], Any] = {}
         choices: list[Choice] = []
         self.originals: list[tuple[Any, Any]] = []
@@ -140,7 +141,8 @@ class Arms:
         flags = weak.flags_of_choices(pairs, [x.made is itself for x in choices]) if weak.follows else {}
         pairs += [(x[2], x[3]) for x in self.written]
         chosen_flags = [(a, b) for a, b, _ in flags.values()]
-        of_yes, of_no = range(self.first, self.middle), range(self.middle, len(graph))
+        converted = range(last, len(graph))
+        of_yes, of_no = [*range(self.first, self.middle), *converted], [*range(self.middle, last), *converted]
         made = join(graph, self.truth, of_yes, of_no, [*pairs, *chosen_flags])
         for (k, (_, _, kind)), flag in zip(flags.items(), made[len(pairs) :], strict=True):
             value = made[k]

@@ -12,7 +12,7 @@ from typing import Any
 
 from .._core import Value
 from ..declare.dim import Dim
-from ..graph.counter import Counter, is_counter, set_compare, size_of
+from ..graph.counter import Counter, is_counter, set_compare, set_number, size_of
 from ..graph.deciding import recorded_loop
 from ..graph.symbolic_number import Number, counted
 
@@ -143,19 +143,25 @@ def _as_value(bound: Any) -> Any:
     graph, size = bound._graph, size_of(bound)
     if sizes_of(graph).largest(bound) >= _INT64:
         graph._overflows = True
+    if any(type(atom) is not str or atom not in graph._counters for monomial, _ in size.terms for atom in monomial):
+        return counted(size, graph)
     total: Any = None
     constant = 0
     for monomial, factor in size.terms:
         if not monomial:
             constant = factor
             continue
-        node = graph._counters.get(monomial[0]) if len(monomial) == 1 and type(monomial[0]) is str else None
-        if node is None:
-            return counted(size, graph)
-        part = graph._value(node, 0)
+        part = graph._value(graph._counters[monomial[0]], 0)
+        for atom in monomial[1:]:
+            part = part * graph._value(graph._counters[atom], 0)
         part = part if factor == 1 else part * factor
         total = part if total is None else total + part
     return total if constant == 0 else total + constant
+
+
+def _number(counter: Counter) -> Number:
+    places: Any = frozenset((counter._needed,))
+    return Number(int, as_value(counter), places)
 
 
 def _compare(op: Any, a: Any, b: Any) -> Any:
@@ -180,4 +186,5 @@ def _divided(a: Counter, by: int, remainder: bool) -> Any:
     return Counter(size, graph, a._needed)
 
 
+set_number(_number)
 set_compare(_compare, _divided)

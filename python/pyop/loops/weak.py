@@ -77,8 +77,8 @@ class Weak:
         """Say what a Loop carries."""
         self.carried[node] = loop, stand_ins, [key_of(value) for value in results], empty
 
-    def note_branch(self, node: int, yes: list[Value], no: list[Value]) -> None:
-        """Say what a Branch chooses from."""
+    def note_branch(self, node: int, yes: Iterable[Value], no: Iterable[Value]) -> None:
+        """Say what the results of a Branch, or of a node behind it, are chosen from."""
         self.chosen[node] = [(key_of(a), key_of(b)) for a, b in zip(yes, no, strict=True)]
 
     def flag_of(self, value: Value) -> tuple[Any, Any]:
