@@ -7,8 +7,11 @@ function itself runs.
 
 from __future__ import annotations
 
+import operator
 import sys
 from typing import Any
+
+import numpy as np
 
 from .._core import Value
 from ..declare.dim import Dim
@@ -22,6 +25,7 @@ _MOST = 1 << 50  # what is carried is assumed to be below, until that is shown
 _INT64 = 1 << 62
 LARGEST = 1 << 63
 """Bound of the absolute value of an int of which nothing is known."""
+_SHIFTS = 62
 _ITERATIONS = 1 << 40  # nobody waits for more
 
 
@@ -165,10 +169,43 @@ def _number(counter: Counter) -> Number:
 
 
 def _compare(op: Any, a: Any, b: Any) -> Any:
-    """Return the truth of a comparison in a loop that is recorded; None elsewhere."""
+    """Return the truth of a comparison: that of each iteration in a loop that is recorded, elsewhere one to decide by;
+    None where nothing is decided.
+    """
     graph = a._graph
-    loop = recorded_loop(graph)
-    return None if loop is None else Number(bool, op(as_value(a), as_value(b)), loop.places())
+    if recorded_loop(graph) is None and getattr(graph, "_deciding", None) is None:
+        return None
+    return Number(bool, op(as_value(a), as_value(b)), frozenset((a._needed,)))
+
+
+def _of_bits(op: Any, a: Any, b: Any) -> Any:
+    """Return ``a & b``, ``a | b``, ``a ^ b``, ``a << b`` or ``a >> b``, one of them a Counter; None where it has to be
+    known.
+    """
+    counter = a if is_counter(a) else b
+    if any(type(x) is not int and not is_counter(x) for x in (a, b)) or any(
+        type(x) is int and abs(x) >= LARGEST for x in (a, b)
+    ):
+        return None
+    graph = counter._graph
+    sizes = sizes_of(graph)
+    shifts = op in (operator.lshift, operator.rshift)
+    if shifts and not (type(b) is int and 0 <= b < _SHIFTS):
+        return None
+    if op is operator.lshift:
+        return a * (1 << b)
+    if any(is_counter(x) and sizes.largest(x) >= _INT64 for x in (a, b)):
+        graph._overflows = True  # where one of them is no int64
+    made = named(graph, op(*[as_value(x) if is_counter(x) else np.int64(x) for x in (a, b)]), counter._needed)
+    known = [x for x in (a, b) if type(x) is int and x >= 0]
+    if op is operator.rshift:
+        most = (sizes.largest(a) >> b) + 1
+    elif op is operator.and_ and known:
+        most = known[0]
+    else:
+        most = 1 << max(sizes.largest(x).bit_length() for x in (a, b))
+    sizes.most[size_of(made).name] = most
+    return made
 
 
 def _divided(a: Counter, by: int, remainder: bool) -> Any:
@@ -187,4 +224,4 @@ def _divided(a: Counter, by: int, remainder: bool) -> Any:
 
 
 set_number(_number)
-set_compare(_compare, _divided)
+set_compare(_compare, _divided, _of_bits)

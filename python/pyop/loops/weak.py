@@ -19,7 +19,7 @@ from .._tree import map_leaves
 from ..graph.counter import is_counter
 from ..graph.graph import Graph
 from ..graph.node_call import call_of
-from ..graph.symbolic_number import Number, OnNumbers
+from ..graph.symbolic_number import Number, OnNumbers, is_number
 from .node import Branch, Loop
 from .recording import is_stand_in
 
@@ -99,10 +99,8 @@ class Weak:
         if len(node.inputs) == 1 and node.name.startswith("getitem") and node.inputs[0].shape == ():
             flag, kind = self.flag_of(node.inputs[0])
             return None if flag is False else (flag, kind)
-        if self.by_name or (
-            node.function not in _PLAIN
-            and not (node.function is np.divide and _is_divided(node, key_of(node.inputs[0])))
-        ):
+        divides = node.function is np.divide or (node.function is np.power and _is_real_power(node))
+        if self.by_name or not (node.function in _PLAIN or divides):
             return None
         flags: list[Any] = []
         for x in call_of(node).args:
@@ -115,6 +113,8 @@ class Weak:
                 flags += [] if flag is True else [flag]
             elif type(x) not in (int, float):
                 return None
+        if divides and not _is_divided(node, key_of(node.inputs[0])):
+            value.graph._overflows = True  # where Python raises
         if not flags:
             return True, float
         both = flags[0]
@@ -241,7 +241,7 @@ class Weak:
                 return all(value.dtype is not None and value.dtype.char in _BESIDE[dtype.kind] for value in strong)
             if function in _COMPARISONS or function not in _OPERATORS:
                 return True  # NumPy's functions make a scalar of a Python number
-            if function in _PLAIN or (function is np.divide and _is_divided(node, key)):
+            if function in _PLAIN or _is_divided(node, key):
                 also((at, 0))
                 return True
             if function is np.divide or (function is np.power and _is_real_power(node)):
@@ -271,7 +271,7 @@ def _is_real_power(node: Any) -> bool:
 def _is_divided(node: Any, key: _Key) -> bool:
     """Return True where a scalar is divided by a Python number that is not zero."""
     a, b = call_of(node).args
-    return type(a) is Value and key_of(a) == key and type(b) in (int, float) and b != 0
+    return node.function is np.divide and type(a) is Value and key_of(a) == key and type(b) in (int, float) and b != 0
 
 
 def _unwrapped(graph: Graph, value: Value) -> Value:
@@ -310,8 +310,8 @@ class Flags:
             x = now.get(name)
             if type(x) is Value and key_of(x) in known:
                 now[f"{name}?"], self.kinds[name] = known[key_of(x)]
-            elif marked and type(x) in (float, int):
-                now[f"{name}?"], self.kinds[name] = True, type(x)
+            elif marked and (kind := x._kind if is_number(x) else type(x)) in (float, int):
+                now[f"{name}?"], self.kinds[name] = True, kind
 
     def names(self, names: frozenset[str]) -> frozenset[str]:
         """With the names of the flags of these."""
