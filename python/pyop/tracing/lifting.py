@@ -27,9 +27,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from .conditions import ARMS, NOT, TRUTH, Conditions, is_concrete
+from .conditions import ARMS, IS_NONE, NOT, TRUTH, Conditions, is_concrete
 
-__all__ = ["ARMS", "ITEM", "LOOP", "NOT", "TRUTH", "lift"]
+__all__ = ["ARMS", "IS_NONE", "ITEM", "LOOP", "NOT", "TRUTH", "lift"]
 
 LOOP = "__pyop_loop__"
 """The builtin of lifted code that makes the exits of a loop (`pyop.loops.leaving`)."""
