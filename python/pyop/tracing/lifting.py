@@ -332,7 +332,9 @@ def _falls_one(statement: ast.stmt) -> int:
     if isinstance(statement, ast.With):
         return _falls(statement.body) | _ON
     if isinstance(statement, _LOOPS) and not _is_held(statement):
-        return _EITHER if any(isinstance(x, (ast.Return, ast.Raise, ast.Assert)) for x in _own(statement)) else _ON
+        leaves = any(isinstance(x, (ast.Return, ast.Raise, ast.Assert)) for x in _own(statement))
+        # Its ``else`` may leave the loop around it.
+        return _EITHER if leaves or _falls(statement.orelse) & _OFF else _ON
     return _EITHER if isinstance(statement, ast.Assert) else _ON
 
 
