@@ -170,10 +170,12 @@ def _number(counter: Counter) -> Number:
 
 def _compare(op: Any, a: Any, b: Any) -> Any:
     """Return the truth of a comparison: that of each iteration in a loop that is recorded, elsewhere one to decide by;
-    None where nothing is decided.
+    None where nothing is decided, and in a loop that is unrolled, which would decide in each iteration.
     """
     graph = a._graph
-    if recorded_loop(graph) is None and getattr(graph, "_deciding", None) is None:
+    if recorded_loop(graph) is None and (
+        getattr(graph, "_deciding", None) is None or any(type(key) is tuple for key in graph._unrolled or ())
+    ):
         return None
     return Number(bool, op(as_value(a), as_value(b)), frozenset((a._needed,)))
 
