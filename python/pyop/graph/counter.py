@@ -66,7 +66,7 @@ class Counter:
     __matmul__ = __rmatmul__ = __abs__ = _ask
 
     def __invert__(self) -> Any:
-        return -1 - self
+        return -self - 1
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(int, name):

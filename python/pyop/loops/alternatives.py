@@ -142,10 +142,15 @@ def like(graph: Any, x: Any) -> Any:
     if x is NOTHING:
         return x
     if type(x) is Value:
-        known = x.dtype is not None and x.shape is not None and all(type(size) is int for size in x.shape)
-        if not known or x.dtype.kind not in "biufc":
+        shape: Any = x.shape
+        if (
+            x.dtype is None
+            or shape is None
+            or x.dtype.kind not in "biufc"
+            or any(type(size) is not int for size in shape)
+        ):
             return None
-        made = graph.constant(np.zeros(x.shape, x.dtype))
+        made = graph.constant(np.zeros(shape, x.dtype))
         return made[()] if x._is_scalar else made
     kind = int if is_counter(x) else x._kind if is_number(x) else type(x)
     if kind in (int, float, bool, complex):

@@ -307,11 +307,11 @@ class Flags:
         self.kinds: dict[str, type] = {}
         known = {} if weak is None else weak.flags
         for name in names:
-            x = now.get(name)
+            x: Any = now.get(name)
             if type(x) is Value and key_of(x) in known:
                 now[f"{name}?"], self.kinds[name] = known[key_of(x)]
-            elif marked and (kind := x._kind if is_number(x) else type(x)) in (float, int):
-                now[f"{name}?"], self.kinds[name] = True, kind
+            elif marked and (type(x) in (float, int) or (is_number(x) and x._kind in (float, int))):
+                now[f"{name}?"], self.kinds[name] = True, x._kind if is_number(x) else type(x)
 
     def names(self, names: frozenset[str]) -> frozenset[str]:
         """With the names of the flags of these."""
