@@ -143,7 +143,8 @@ def _compared(op: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
     def compare(self: Counter, other: Any) -> Any:
         kind = type(other)
         if kind is not Counter and kind is not int:
-            return op(self.number(), other) if kind is not bool else self._needed()
+            truth = _compare(op, self, other) if kind is not bool else self._needed()
+            return op(self.number(), other) if truth is None else truth
         difference = self - other
         if type(difference) is int:
             return op(difference, 0)

@@ -17,7 +17,7 @@ from .._core import Value
 from ..declare.dim import Dim
 from ..graph.counter import Counter, is_counter, set_compare, set_number, size_of
 from ..graph.deciding import recorded_loop
-from ..graph.symbolic_number import Number, counted
+from ..graph.symbolic_number import Number, counted, is_number
 
 __all__ = ["LARGEST", "Sizes", "as_value", "named", "sizes_of"]
 
@@ -26,6 +26,7 @@ _INT64 = 1 << 62
 LARGEST = 1 << 63
 """Bound of the absolute value of an int of which nothing is known."""
 _SHIFTS = 62
+_FLOATS = 1 << 53  # ints below are floats, too
 _ITERATIONS = 1 << 40  # nobody waits for more
 
 
@@ -173,11 +174,21 @@ def _compare(op: Any, a: Any, b: Any) -> Any:
     None where nothing is decided, and in a loop that is unrolled, which would decide in each iteration.
     """
     graph = a._graph
+    if not (type(b) is int or is_counter(b)):
+        return _compare_with_float(op, a, b)
     if recorded_loop(graph) is None and (
         getattr(graph, "_deciding", None) is None or any(type(key) is tuple for key in graph._unrolled or ())
     ):
         return None
     return Number(bool, op(as_value(a), as_value(b)), frozenset((a._needed,)))
+
+
+def _compare_with_float(op: Any, a: Counter, b: Any) -> Any:
+    """Return the truth of a comparison with a Python float; None where that is none, or an int may be none of them."""
+    if not (type(b) is float or (is_number(b) and b._kind is float)) or sizes_of(a._graph).largest(a) >= _FLOATS:
+        return None
+    value, other = as_value(a).astype(np.float64), b._value if is_number(b) else b
+    return Number(bool, op(value, other), frozenset((a._needed,)) | (b._places if is_number(b) else frozenset()))
 
 
 def _of_bits(op: Any, a: Any, b: Any) -> Any:
