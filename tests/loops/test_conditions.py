@@ -318,3 +318,36 @@ def test_arrays_that_nested_arms_write_stay_where_they_lie(f):
     for x in given:
         assert equal(g(x), f(x))
     assert "tape of" in str(g.plan_for(given[0]).explain())
+
+
+@pytest.mark.filterwarnings("ignore::pyop.RetraceWarning")  # the function itself runs
+def test_a_comparison_of_what_may_be_a_python_number_is_pythons_where_that_is():
+    def f(x, c):
+        s, flag, n = 1.5, False, 0
+        for i in range(len(x)):
+            if x[i] > c:
+                s = s + x[i]
+            flag = s > 2
+            if flag:
+                n += 1
+        return s, flag, n, not flag
+
+    g = pyop.compile(f)
+    for x in (np.zeros(20), np.ones(20), np.linspace(-1, 1, 20)):
+        for c in (0.5, 2.0):
+            assert repr(g(x, c)) == repr(f(x, c))
+
+
+def test_a_number_of_the_caller_may_stay_one():
+    def f(x, c):
+        s, low = c / 2, -c
+        for i in range(len(x)):
+            if x[i] > 5:
+                s = x[i]
+            low = max(low, x[i] - 9.0)
+        return s, low, 1.0 / s**3
+
+    g = pyop.compile(f)
+    for x in (np.zeros(20), np.full(20, 6.0), np.full(20, 200.0), np.zeros(20, np.float32)):
+        for c in (3.0, 3, np.float64(3.0)):
+            assert repr(g(x, c)) == repr(f(x, c))

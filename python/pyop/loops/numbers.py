@@ -188,7 +188,8 @@ def _compare_with_float(op: Any, a: Counter, b: Any) -> Any:
     if not (type(b) is float or (is_number(b) and b._kind is float)) or sizes_of(a._graph).largest(a) >= _FLOATS:
         return None
     value, other = as_value(a).astype(np.float64), b._value if is_number(b) else b
-    return Number(bool, op(value, other), frozenset((a._needed,)) | (b._places if is_number(b) else frozenset()))
+    places: Any = {a._needed, *(b._places if is_number(b) else ())}
+    return Number(bool, op(value, other), frozenset(places))
 
 
 def _of_bits(op: Any, a: Any, b: Any) -> Any:

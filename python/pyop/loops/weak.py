@@ -30,6 +30,7 @@ _COMPARISONS = frozenset((np.less, np.less_equal, np.greater, np.greater_equal, 
 _OPERATORS = _PLAIN | {np.divide, np.floor_divide, np.remainder, np.power, np.divmod, np.invert, np.bitwise_and}
 _OPERATORS |= {np.bitwise_or, np.bitwise_xor, np.left_shift, np.right_shift, np.matmul}
 BY_NAME = frozenset(("add", "subtract", "multiply", "negative", "positive", "absolute", "divide", "true_divide"))
+BY_NAME |= {function.__name__ for function in _COMPARISONS}
 """Operators of Python by the names of NumPy's functions that do the same to arrays."""
 _LOGIC = frozenset((np.logical_and, np.logical_or, np.logical_not))
 _BESIDE = {"f": "dD", "i": "?lqdD", "c": "dD"}
@@ -100,7 +101,8 @@ class Weak:
             flag, kind = self.flag_of(node.inputs[0])
             return None if flag is False else (flag, kind)
         divides = node.function is np.divide or (node.function is np.power and _is_real_power(node))
-        if self.by_name or not (node.function in _PLAIN or divides):
+        compares = node.function in _COMPARISONS
+        if self.by_name or not (node.function in _PLAIN or divides or compares):
             return None
         flags: list[Any] = []
         for x in call_of(node).args:
@@ -115,13 +117,14 @@ class Weak:
                 return None
         if divides and not _is_divided(node, key_of(node.inputs[0])):
             value.graph._overflows = True  # where Python raises
+        made = bool if compares else float
         if not flags:
-            return True, float
+            return True, made
         both = flags[0]
         for flag in flags[1:]:
             if flag is not both:
                 both = Number(bool, np.logical_and(both._value, flag._value), both._places)
-        return both, float
+        return both, made
 
     def flags_of_choices(self, pairs: list[tuple[Value, Value]], asked: list[bool]) -> dict[int, tuple[Any, Any, Any]]:
         """Return for pairs of scalars which flags are chosen from, and the kind, by the numbers of pairs that have one;
@@ -239,8 +242,11 @@ class Weak:
             strong = [value for value in others if not _is_number(graph, value)]
             if strong:
                 return all(value.dtype is not None and value.dtype.char in _BESIDE[dtype.kind] for value in strong)
-            if function in _COMPARISONS or function not in _OPERATORS:
+            if function not in _OPERATORS and function not in _COMPARISONS:
                 return True  # NumPy's functions make a scalar of a Python number
+            if function in _COMPARISONS:  # of Python numbers it is Python's
+                also((at, 0))
+                return True
             if function in _PLAIN or _is_divided(node, key):
                 also((at, 0))
                 return True
@@ -253,6 +259,8 @@ class Weak:
         if word == "getitem" and key_of(inputs[0]) == key and not inputs[0].shape:
             also((at, 0))
             return True
+        if word == "where" and [k for k, value in enumerate(inputs) if key_of(value) == key] == [0]:
+            return True  # it is chosen by
         if word in ("where", "select"):
             also((at, 0))
             return all(value.dtype == dtype or (value.dtype == np.bool_ and k == 0) for k, value in enumerate(inputs))
@@ -310,7 +318,7 @@ class Flags:
             x: Any = now.get(name)
             if type(x) is Value and key_of(x) in known:
                 now[f"{name}?"], self.kinds[name] = known[key_of(x)]
-            elif marked and (type(x) in (float, int) or (is_number(x) and x._kind in (float, int))):
+            elif marked and (type(x) in (float, int, bool) or (is_number(x) and x._kind in (float, int, bool))):
                 now[f"{name}?"], self.kinds[name] = True, x._kind if is_number(x) else type(x)
 
     def names(self, names: frozenset[str]) -> frozenset[str]:
