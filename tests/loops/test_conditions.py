@@ -273,3 +273,83 @@ else:
     program = f"PROGRAM = {program!r}\n{program}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.split() == ["True"], done.stdout + done.stderr
+
+
+def brackets(codes):
+    partner, stack = np.full(len(codes), -1), np.zeros(len(codes), np.int64)
+    top = mistakes = 0
+    for i in range(len(codes)):
+        c = int(codes[i])
+        if c == 40:
+            stack[top] = i
+            top += 1
+        elif c == 41:
+            if top == 0:
+                mistakes += 1
+            else:
+                top -= 1
+                j = int(stack[top])
+                partner[i] = j
+                partner[j] = i
+    return partner, mistakes, top
+
+
+def alarms(x):
+    out = np.zeros((len(x), 2))
+    count = since = 0
+    up = down = 0.0
+    for i in range(len(x)):
+        up, down = up + x[i], down - x[i]
+        since = since + 1 if up > 0.5 else 0
+        if up > 1.0:
+            out[count, 0], out[count, 1] = i, i * since - since + 1
+            count += 1
+            up = 0.0
+        elif down > 1.0:
+            out[count, 0], out[count, 1] = -i, since
+            count += 1
+            down = 0.0
+    return out, count
+
+
+@pytest.mark.parametrize("f", [brackets, alarms])
+def test_arrays_that_nested_arms_write_stay_where_they_lie(f):
+    r = np.random.default_rng(3)
+    given = [r.choice([40, 41, 97], 60) if f is brackets else r.normal(size=60) for _ in range(4)]
+    g = pyop.compile(f)
+    for x in given:
+        assert equal(g(x), f(x))
+    assert "tape of" in str(g.plan_for(given[0]).explain())
+
+
+@pytest.mark.filterwarnings("ignore::pyop.RetraceWarning")  # the function itself runs
+def test_a_comparison_of_what_may_be_a_python_number_is_pythons_where_that_is():
+    def f(x, c):
+        s, flag, n = 1.5, False, 0
+        for i in range(len(x)):
+            if x[i] > c:
+                s = s + x[i]
+            flag = s > 2
+            if flag:
+                n += 1
+        return s, flag, n, not flag
+
+    g = pyop.compile(f)
+    for x in (np.zeros(20), np.ones(20), np.linspace(-1, 1, 20)):
+        for c in (0.5, 2.0):
+            assert repr(g(x, c)) == repr(f(x, c))
+
+
+def test_a_number_of_the_caller_may_stay_one():
+    def f(x, c):
+        s, low = c / 2, -c
+        for i in range(len(x)):
+            if x[i] > 5:
+                s = x[i]
+            low = max(low, x[i] - 9.0)
+        return s, low, 1.0 / s**3
+
+    g = pyop.compile(f)
+    for x in (np.zeros(20), np.full(20, 6.0), np.full(20, 200.0), np.zeros(20, np.float32)):
+        for c in (3.0, 3, np.float64(3.0)):
+            assert repr(g(x, c)) == repr(f(x, c))

@@ -102,3 +102,39 @@ if __name__ == "__main__":
     for seed in range(int(sys.argv[1]), int(sys.argv[2])):
         if said := judge(seed):
             print(seed, said)
+
+
+def crc(x):
+    c, n = 0xFFFFFF, 0
+    for v in x:
+        k = int(v * 1000)
+        c = ((c ^ k) & 0xFF) * 31 ^ (c >> 8)
+        n |= 1 << 3 if ~k & 4 else k
+    return c ^ 0xFFFFFF, n
+
+
+def shifted(x):
+    s = 3
+    for v in x:
+        s = (s << 4) | int(v)
+    return s
+
+
+def counted(x):
+    n = 0
+    for v in x:
+        if v > 0:
+            n += 1
+    if n == 0:
+        return "none"
+    return n / 2 if n > 20 else n
+
+
+@pytest.mark.parametrize("f", [crc, shifted, counted])
+@pytest.mark.filterwarnings("error")
+def test_bits_of_numbers_and_decisions_by_counts(f):
+    g = pyop.compile(f)
+    for scale in (0.0, 0.4, 1.0, -1.0):
+        x = np.linspace(-0.3, 1.0, 30) * scale
+        for _ in range(2):
+            assert repr(g(x)) == repr(f(x))

@@ -108,6 +108,24 @@ def raises(x):
     return x, k
 
 
+def left_by_an_else(x):
+    s, k = 0.0, 0
+    for i in range(12):
+        if i > 2:
+            s += x[0]
+        else:
+            k = 0
+            while k < 5 and x[0] > 1.5:
+                k += 1
+            else:
+                if x[0] < 1.2:
+                    break
+                if i == 1:
+                    continue
+        s += x[1] * i
+    return s, k
+
+
 LOOPS = [converges, breaks, returns, endless, inserted, first_smaller, bubbles, found_in_two, raises]
 
 
@@ -119,7 +137,7 @@ def called(f, x):
 
 
 @pytest.mark.parametrize("options", [{}, {"optimize": False}, {"threads": 2}], ids=str)
-@pytest.mark.parametrize("f", LOOPS)
+@pytest.mark.parametrize("f", [*LOOPS, left_by_an_else])
 def test_bits(f, options):
     compiled = pyop.compile(f, **options)
     for seed in range(4):

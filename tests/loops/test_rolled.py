@@ -382,3 +382,23 @@ def test_a_function_that_catches_exceptions():
     assert compiled(x).tobytes() == relaxed(x).tobytes()
     assert any("loop" in node.name for node in compiled.graph(x).nodes)
     assert compiled.graph(x).compile(disable=["prune"])(x).tobytes() == relaxed(x).tobytes()
+
+
+def test_rows_are_exchanged():
+    def f(a):
+        a, n = a.copy(), len(a)
+        for k in range(n):
+            p = k
+            for i in range(k + 1, n):
+                if abs(a[i, 0]) > abs(a[p, 0]):
+                    p = i
+            if p != k:
+                a[[k, p]] = a[[p, k]]
+                a[:, [0, p]] += 1.0
+        return a
+
+    a = np.random.default_rng(0).normal(size=(12, 12))
+    g = pyop.compile(f)
+    for x in (a, -a[::-1]):
+        assert equal(g(x), f(x))
+    assert any(type(node.function).__name__ == "Loop" for node in g.plan_for(a).graph.nodes)

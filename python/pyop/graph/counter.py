@@ -63,9 +63,10 @@ class Counter:
 
     __bool__ = __int__ = __float__ = __complex__ = __index__ = __hash__ = __str__ = __repr__ = _ask
     __format__ = __trunc__ = __floor__ = __ceil__ = __round__ = __reduce_ex__ = __array__ = _ask
-    __matmul__ = __rmatmul__ = __invert__ = __abs__ = _ask
-    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _ask
-    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _ask
+    __matmul__ = __rmatmul__ = __abs__ = _ask
+
+    def __invert__(self) -> Any:
+        return -self - 1
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(int, name):
@@ -148,13 +149,29 @@ def _compared(op: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
 _compare: Callable[..., Any]
 
 
-def set_arithmetic(compare: Callable[..., Any], divided: Callable[..., Any], number: Callable[[Counter], Any]) -> None:
-    """Tell how the number of an iteration is compared and divided in the graph, and becomes a Number, from above."""
-    global _compare, _divided, _number_of
-    _compare, _divided, _number_of = compare, divided, number
+def set_arithmetic(
+    compare: Callable[..., Any],
+    divided: Callable[..., Any],
+    of_bits: Callable[..., Any],
+    number: Callable[[Counter], Any],
+) -> None:
+    """Tell how the number of an iteration is compared and divided in the graph, what is made of its bits, and how it
+    becomes a Number, from above.
+    """
+    global _compare, _divided, _of_bits, _number_of
+    _compare, _divided, _of_bits, _number_of = compare, divided, of_bits, number
 
 
 _divided: Callable[..., Any]
+_of_bits: Callable[..., Any]
+
+
+def _bitwise(op: Callable[[Any, Any], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def either(self: Counter, a: Any, b: Any) -> Any:
+        made = _of_bits(op, a, b)
+        return self._needed() if made is None else made
+
+    return lambda self, other: either(self, self, other), lambda self, other: either(self, other, self)
 
 
 def _mod(self: Counter, other: Any) -> Any:
@@ -170,6 +187,11 @@ def _quotient(self: Counter, other: Any) -> Any:
 
 for _name in ("add", "sub", "mul", "floordiv", "truediv", "mod", "pow"):
     _forward, _backward = _binary(getattr(operator, _name), _name in ("add", "sub", "mul", "floordiv"))
+    setattr(Counter, f"__{_name}__", _forward)
+    setattr(Counter, f"__r{_name}__", _backward)
+
+for _name, _op in {"and": "and_", "or": "or_", "xor": "xor", "lshift": "lshift", "rshift": "rshift"}.items():
+    _forward, _backward = _bitwise(getattr(operator, _op))
     setattr(Counter, f"__{_name}__", _forward)
     setattr(Counter, f"__r{_name}__", _backward)
 

@@ -203,7 +203,7 @@ class Decisions:
         self._given: dict[int, Any] = {}
         self._known: dict[int, tuple[Any, ...]] = {}
         self._answers: dict[tuple[int, str], int] = {}
-        self._counts: dict[str, list[int]] = {}
+        self._counts: dict[tuple[str, str], dict[int, int]] = {}  # outcomes, by lines
         self._looked_at = 0
         self._opaque: dict[int, tuple[Any, ...]] = {}  # what calls have returned that nothing is known of
         self._computed = self._bytes = 0
@@ -240,8 +240,7 @@ class Decisions:
                 self.give_up("asks for an integer that is too large, or of an array")
             self._answers[key] = outcome
             line = _core.origin_here()
-            if asked == "t":
-                self._count(line, outcome)
+            self._count(line, asked, outcome)
             self._hesitate(line, outcome)
             taken = Taken(asked, outcome, len(self.outcomes) - 1, self.outcomes[0], line)
             self.outcomes.append(outcome)
@@ -251,13 +250,14 @@ class Decisions:
         answer = self._answers[key]
         return bool(answer) if asked == "t" else answer
 
-    def _count(self, line: str, outcome: int) -> None:
-        """Give up where a condition goes both ways again and again, in a loop that could not be recorded: on other
-        data it would go another way each time.
+    def _count(self, line: str, asked: str, outcome: int) -> None:
+        """Give up where a condition goes both ways again and again, or a number is another one each time, in a loop
+        that could not be recorded: on other data it would go another way each time.
         """
-        counts = self._counts.setdefault(line, [0, 0])
-        counts[outcome] += 1
-        if min(counts) >= _TURNS and self.graph._unrolled:
+        counts = self._counts.setdefault((line, asked), {})
+        counts[outcome] = counts.get(outcome, 0) + 1
+        turns = min(counts.values()) if asked == "t" and len(counts) == 2 else 0 if asked == "t" else len(counts)
+        if turns >= _TURNS and self.graph._unrolled:
             because = self._why_unrolled("the loop around it")
             self.reason = RunItself(f"decides by the contents of arrays at {line} in each iteration{because}")
             raise self.reason
@@ -394,6 +394,9 @@ def decides(value: Value) -> bool:
 
 def size_of(value: Value, axis: int) -> int | None:
     """Return the size of an axis in the call that is traced, if there is one."""
+    loop = recorded_loop(value.graph)
+    if loop is not None:
+        loop.give_up()
     decisions = getattr(value.graph, "_deciding", None)
     return None if decisions is None else decisions.decide(value, f"s{axis}")
 

@@ -65,6 +65,7 @@ def assign(self: Any, key: Any, value: Any) -> None:
     """As `setitem`, whoever asks for it."""
     try:
         if has_counters(key):
+            key = tuple(map(_as_array, key)) if type(key) is tuple else _as_array(key)
             with_sizes(partial(_set, self, value), key)
         else:
             _set(self, value, key)
@@ -73,6 +74,13 @@ def assign(self: Any, key: Any, value: Any) -> None:
         if self.graph._deciding is None or self._root().node.kind != "input" or was_refused(error):
             raise
         raise RunItself(f"raised {type(error).__name__} in a write into an argument", ()) from error
+
+
+def _as_array(index: Any) -> Any:
+    """Return the array that a list of numbers is, some of which are counters: ``y[[k, p]] = y[[p, k]]``."""
+    if type(index) is not list or not all(type(x) is int or is_counter(x) for x in index) or not has_counters(index):
+        return index
+    return np.stack([x.number()._value if is_counter(x) else np.asarray(x, np.int64) for x in index])
 
 
 def _set_element(self: Any, key: Any, value: Any) -> bool:

@@ -18,9 +18,10 @@ from .._core import Value
 from ..graph.counter import is_counter
 from ..graph.deciding import recorded_loop
 from ..graph.symbolic_number import Number, is_number
-from ..tracing.lifting import ARMS, NOT, TRUTH
+from ..tracing.lifting import ARMS, IS_NONE, NOT, TRUTH
 from ..tracing.twins import BUILTINS, graph_under_twins
-from .carried import Otherwise
+from .alternatives import NOTHING, OneOf, facts_of, is_alternative, like, may_be_one_of, note_facts, parts_of
+from .carried import Otherwise, same_constant
 from .choices import Choice, choice_of, itself
 from .frames import locals_of, put
 from .growing import GrowingList
@@ -71,18 +72,31 @@ class Arms:
         loop = self.loop
         loop.arms.append(self)
         self.first = len(loop.graph)
+        self.narrowed: dict[str, Any] = {}
         self.inside = NewContainers(self._now(), loop.around)
         if self.inside.are_too_many:
             loop.give_up()
         self.head = self._now()
         self.log: list[Any] = []
         self.outer = Value._log_writes(self.log)
+        self._narrow(True)
+
+    def _narrow(self, holds: bool) -> None:
+        """Have the variables be what they are known to be in an arm."""
+        known = facts_of(self.truth, holds)
+        self.narrowed = {name: made for name, x in self.head.items() for one, made in known if x is one}
+        if self.narrowed:
+            put(self.frame, self.narrowed, self.narrowed)
+            self.loop.around.put({**self.head, **self.narrowed})
 
     def _now(self) -> dict[str, Any]:
         now = locals_of(self.frame)
         now.update(self.loop.around.now())
         if self.inside is not None:
             now.update(self.inside.now())
+        for name, x in self.narrowed.items():
+            if now.get(name) is x:  # as it was
+                now[name] = self.head[name]
         return now
 
     def _between(self) -> None:
@@ -93,6 +107,7 @@ class Arms:
         self.held_yes = self._note_writes(2, self.yes)
         self._restore(self.yes)
         self.log.clear()
+        self._narrow(False)
 
     def _note_writes(self, arm: int, now: dict[str, Any]) -> dict[int, Value]:
         """Put back the memory that an arm has written; return what the arrays that show it were, by their ids."""
@@ -117,7 +132,7 @@ class Arms:
         return held
 
     def _restore(self, now: dict[str, Any]) -> None:
-        changed = {name for name, x in self.head.items() if now.get(name) is not x}
+        changed = {name for name, x in self.head.items() if now.get(name) is not x} | self.narrowed.keys()
         put(self.frame, self.head, changed)
         self.loop.around.put(self.head)
         self.inside.put(self.head)
@@ -158,6 +173,8 @@ class Arms:
             value = made[k]
             weak.flags[key_of(value)] = flag if type(flag) is bool else Number(bool, flag, loop.places()), kind
         results = [choice.made(value) for choice, value in zip(choices, made, strict=False)]
+        for choice, value in zip(choices, made, strict=False):
+            self._note_facts(choice, value)
         self._check(results, no)
         wanted = {name: _filled(x, results) for name, x in names.items()}
         self._restore(no)
@@ -182,6 +199,8 @@ class Arms:
                 self.loop.give_up()  # nobody knows whether it is bound
             a, b = (_like(self.loop.graph, b, self) if a is _MISSING else a, b)
             b = _like(self.loop.graph, a, self) if b is _MISSING else b
+        if (is_alternative(a) or is_alternative(b)) and a is not b and not same_constant(a, b):
+            return self._alternative(name, a, b, chosen, choices)
         if type(a) is tuple and type(b) is tuple and len(a) == len(b):
             return tuple([self._choose(name, x, y, chosen, choices) for x, y in zip(a, b, strict=True)])
         try:
@@ -195,6 +214,37 @@ class Arms:
             choices.append(found)
             self.originals.append((a, b))
         return chosen[key]
+
+    def _alternative(self, name: str, a: Any, b: Any, chosen: Any, choices: list[Choice]) -> Any:
+        """Return what is one of a few constants, or something else."""
+        loop = self.loop
+        if not may_be_one_of(loop, self.frame.f_code):
+            loop.give_up()
+        (code, other, constants), (code_no, other_no, constants_no) = parts_of(a), parts_of(b)
+        if code is code_no and type(code) is int and other is other_no:
+            return a
+        if other is not other_no:
+            other = like(loop.graph, other_no) if other is NOTHING else other
+            other_no = like(loop.graph, other) if other_no is NOTHING else other_no
+            if other is None or other_no is None:
+                loop.give_up()
+            other = self._choose(name, other, other_no, chosen, choices)
+        codes = [loop.graph.constant(np.asarray(x, np.int64))[()] if type(x) is int else x for x in (code, code_no)]
+        made = OneOf(_Place(len(choices)), other, constants | constants_no)
+        choices.append(Choice(codes[0], codes[1], itself))
+        self.originals.append((codes[0], codes[1]))
+        chosen[id(a), id(b)] = made
+        return made
+
+    def _note_facts(self, choice: Choice, value: Value) -> None:
+        """What is known where both operands of an ``and`` hold is known where it does; so it is with ``or``."""
+        if choice.yes.dtype != np.bool_ or choice.yes.shape != ():
+            return
+        truth = key_of(self.truth)
+        if key_of(choice.no) == truth:
+            note_facts(value, [*facts_of(self.truth, True), *facts_of(choice.yes, True)], [])
+        elif key_of(choice.yes) == truth:
+            note_facts(value, [], [*facts_of(self.truth, False), *facts_of(choice.no, False)])
 
     def _check(self, results: list[Any], no: dict[str, Any]) -> None:
         """Give up where an array that is chosen shows memory of another one, which may be written."""
@@ -215,6 +265,8 @@ def _values(now: dict[str, Any]) -> list[Value]:
         x = waiting.pop()
         if type(x) is tuple:
             waiting += x
+        elif type(x) is OneOf:
+            waiting.append(x.other)
         elif type(x) is Value and not x._is_scalar:
             found.append(x)
     return found
@@ -232,6 +284,8 @@ class _Place:
 def _filled(x: Any, results: list[Any]) -> Any:
     if type(x) is _Place:
         return results[x.at]
+    if type(x) is OneOf:
+        return OneOf(_filled(x.code, results), _filled(x.other, results), x.constants)
     return tuple([_filled(item, results) for item in x]) if type(x) is tuple else x
 
 
@@ -239,16 +293,10 @@ def _like(graph: Any, x: Any, arms: Arms) -> Any:
     """Return something of the kind of what one arm alone makes, which nobody reads."""
     if type(x) is tuple:
         return tuple([_like(graph, item, arms) for item in x])
-    if type(x) is Value:
-        if x.dtype is None or x.shape is None or not all(type(size) is int for size in x.shape):
-            arms.loop.give_up()
-        shape: Any = x.shape
-        made = graph.constant(np.zeros(shape, x.dtype))
-        return made[()] if x._is_scalar else made
-    if is_number(x) or is_counter(x):
-        kind = int if is_counter(x) else x._kind
-        return kind()
-    return x
+    if not (type(x) is Value or is_number(x) or is_counter(x)):
+        return x
+    made = like(graph, x)
+    return arms.loop.give_up() if made is None else made
 
 
 @lru_cache(maxsize=4096)
@@ -263,12 +311,15 @@ def unknown(test: Any) -> tuple[Any, Value] | None:
     if type(test) is GrowingList:
         test = test.size()
     kind = type(test)
-    if kind is bool or not (kind is Value or is_number(test) or is_counter(test)):
+    if kind is bool or not (kind is Value or kind is OneOf or is_number(test) or is_counter(test)):
         return None
     graph: Any = graph_under_twins()
     loop = recorded_loop(graph)
     if loop is None:
         return None
+    if kind is OneOf:
+        truth = test.truth()
+        return (loop, truth) if truth is not None else loop.give_up()
     value = as_value(test) if is_counter(test) else test._value if is_number(test) else test
     if type(value) is not Value or value.shape != () or value.dtype is None or value.dtype.kind not in "biufc":
         return None
@@ -308,6 +359,10 @@ def _not(test: Any) -> Any:
     return Number(bool, negated, found[0].places())
 
 
+def _is_none(x: Any) -> Any:
+    return x.is_none() if type(x) is OneOf else x is None
+
+
 class _OfTruths(_Builtin):
     __slots__ = ()
 
@@ -318,3 +373,4 @@ class _OfTruths(_Builtin):
 BUILTINS[ARMS] = _OfArms(None)
 BUILTINS[TRUTH] = _OfTruths(_truth)
 BUILTINS[NOT] = _OfTruths(_not)
+BUILTINS[IS_NONE] = _OfTruths(_is_none)

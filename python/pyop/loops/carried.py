@@ -15,6 +15,7 @@ from .._core import Value
 from ..graph.counter import is_counter, size_of
 from ..graph.graph import Graph
 from ..graph.symbolic_number import is_number
+from .alternatives import Alternatives, OneOf
 from .numbers import as_value, sizes_of
 from .recording import Recording
 from .sites import Site
@@ -82,6 +83,7 @@ class Carried:
     recording: Recording | None
     head: dict[str, Any]
     handed: dict[str, Any]
+    alternatives: Alternatives
     written: list[Any]
     units: list[Unit]
     news: list[Unit]
@@ -117,7 +119,7 @@ class Carried:
     def _results(self, now: dict[str, Any]) -> list[Value]:
         """What each unit is behind the iteration; raises `Again` if another one is found."""
         self.news = []
-        again = False
+        again = self.alternatives.new
         found: dict[int, Value] = {}
         of = {name: unit for unit in self.units for name in unit.names}
         groups: dict[Any, Unit] = {}
@@ -130,6 +132,9 @@ class Carried:
             held, given = now.get(name, _MISSING), self.handed.get(name, _MISSING)
             if issubclass(type(held), np.generic) and held is not given:
                 held = self._constant(held, held)
+            if type(held) is OneOf:
+                again = self._alternative(name, held)
+                continue
             unit = of.get(name)
             if unit is None and name in self.site.targets:
                 given = _MISSING
@@ -179,6 +184,18 @@ class Carried:
                 raise Again
             results.append(result)
         return results
+
+    def _alternative(self, name: str, held: OneOf) -> bool:
+        """A variable that has become one of a few constants, or something else."""
+        if name not in self.head or name in self.site.targets:
+            raise Otherwise
+        self.alternatives.add(name, held)
+        self.affine.pop(name, None)
+        self.ints.discard(name)
+        for unit in self.units:
+            unit.names = [x for x in unit.names if x != name] if name in unit.names else unit.names
+        self.units = [unit for unit in self.units if unit.names or type(unit.handle) is Value]
+        return True
 
     def _result(self, unit: Unit, held: Any) -> Value:
         if type(held) is Value:

@@ -108,9 +108,14 @@ def _made_number(loop: Any, kind: type, value: Value) -> Number:
     return Number(kind, value, loop.places())
 
 
+def _scalar(x: Any) -> Value:
+    """Return a Value of no dimension as a scalar."""
+    made: Value = x if x._is_scalar else x[()]
+    return made
+
+
 def _number(graph: Any, x: Any, kind: type) -> Value:
-    made: Value = x._value if is_number(x) else graph.constant(np.asarray(x, _DTYPES[kind]))
-    return made[()]
+    return _scalar(x._value if is_number(x) else graph.constant(np.asarray(x, _DTYPES[kind])))
 
 
 def _as_scalar(loop: Any, x: Any, like: Value) -> Value:
@@ -139,8 +144,7 @@ def _int64(graph: Any, x: Any) -> Value:
         if not is_int(x) or abs(x) >= 1 << 31:
             raise Otherwise
         made = graph.constant(np.asarray(x, np.int64))
-    value: Value = made[()]
-    return value
+    return _scalar(made)
 
 
 def _named(loop: Any, value: Value, a: Any, b: Any) -> Any:

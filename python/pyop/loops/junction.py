@@ -166,6 +166,7 @@ class _Junction:
             a, b = graph[yes], graph[no]
             given = {x._key: choice(x, y) for x, y in zip(a.inputs, b.inputs, strict=True)}
             outputs = copied(graph, a, given)
+            self._note(outputs, a.outputs, b.outputs)
             for x, y, value in zip(a.outputs, b.outputs, outputs, strict=True):
                 new[key_of(x), key_of(y)] = value
         return [choice(x, y) for x, y in results]
@@ -173,6 +174,10 @@ class _Junction:
     def _value(self, x: Any) -> Value:
         made: Value = self.graph.constant(np.asarray(x))[()] if type(x) is bool else x
         return made
+
+    def _note(self, made: Sequence[Value], yes: Sequence[Value], no: Sequence[Value]) -> None:
+        self.graph._weak = self.graph._weak or Weak()
+        self.graph._weak.note_branch(made[0].node.index, yes, no)
 
     def _is_pair(self, x: Value, y: Value) -> bool:
         return self.pairs.get(y.node.index) == x.node.index and x.output_index == y.output_index
@@ -192,8 +197,7 @@ class _Junction:
             lends=False,
             scalar=all(a._is_scalar for a, _ in chosen),
         )
-        graph._weak = graph._weak or Weak()
-        graph._weak.note_branch(node._results[0].node.index, [a for a, _ in chosen], [b for _, b in chosen])
+        self._note(node._results, [a for a, _ in chosen], [b for _, b in chosen])
         return [
             value[()] if a._is_scalar and not value._is_scalar else value
             for value, (a, _) in zip(node._results, chosen, strict=True)

@@ -7,6 +7,7 @@ function itself runs.
 
 from __future__ import annotations
 
+import operator
 import sys
 from typing import Any
 
@@ -22,9 +23,10 @@ __all__ = ["LARGEST", "Sizes", "as_value", "named", "sizes_of"]
 
 _MOST = 1 << 50  # what is carried is assumed to be below, until that is shown
 _INT64 = 1 << 62
-_EXACT = 1 << 53  # below it an int is a float without rounding
 LARGEST = 1 << 63
 """Bound of the absolute value of an int of which nothing is known."""
+_SHIFTS = 62
+_FLOATS = 1 << 53  # ints below are floats, too
 _ITERATIONS = 1 << 40  # nobody waits for more
 
 
@@ -146,42 +148,77 @@ def _as_value(bound: Any) -> Any:
     graph, size = bound._graph, size_of(bound)
     if sizes_of(graph).largest(bound) >= _INT64:
         graph._overflows = True
+    if any(type(atom) is not str or atom not in graph._counters for monomial, _ in size.terms for atom in monomial):
+        return counted(size, graph)
     total: Any = None
     constant = 0
     for monomial, factor in size.terms:
         if not monomial:
             constant = factor
             continue
-        node = graph._counters.get(monomial[0]) if len(monomial) == 1 and type(monomial[0]) is str else None
-        if node is None:
-            return counted(size, graph)
-        part = graph._value(node, 0)
+        part = graph._value(graph._counters[monomial[0]], 0)
+        for atom in monomial[1:]:
+            part = part * graph._value(graph._counters[atom], 0)
         part = part if factor == 1 else part * factor
         total = part if total is None else total + part
     return total if constant == 0 else total + constant
 
 
+def _number(counter: Counter) -> Number:
+    places: Any = frozenset((counter._needed,))
+    return Number(int, as_value(counter), places)
+
+
 def _compare(op: Any, a: Any, b: Any) -> Any:
-    """Return the truth of a comparison, which is recorded or decided; None where neither can be, and where Python
+    """Return the truth of a comparison: that of each iteration in a loop that is recorded, elsewhere one to decide by;
+    None where nothing is decided, in a loop that is unrolled, which would decide in each iteration, and where Python
     compares otherwise than NumPy does.
     """
     graph = a._graph
-    loop = recorded_loop(graph)
     kind = b._kind if is_number(b) else int if is_counter(b) else type(b)
-    if (loop is None and graph._deciding is None) or kind not in (int, float) or (type(b) is int and abs(b) >= LARGEST):
+    if kind not in (int, float) or (type(b) is int and abs(b) >= LARGEST):
+        return None
+    if recorded_loop(graph) is None and (
+        getattr(graph, "_deciding", None) is None or any(type(key) is tuple for key in graph._unrolled or ())
+    ):
         return None
     value, other = as_value(a), b._value if is_number(b) else as_value(b)
     if kind is float:
-        if sizes_of(graph).largest(a) >= _EXACT:
+        if sizes_of(graph).largest(a) >= _FLOATS:
             return None
         value = value.astype(np.float64)
-    places: Any = frozenset((a._needed,))
-    return Number(bool, op(value, other), places if loop is None else loop.places())
+    places: Any = {a._needed, *(b._places if is_number(b) else ())}
+    return Number(bool, op(value, other), frozenset(places))
 
 
-def _number(a: Counter) -> Number:
-    places: Any = frozenset((a._needed,))
-    return Number(int, as_value(a), places)
+def _of_bits(op: Any, a: Any, b: Any) -> Any:
+    """Return ``a & b``, ``a | b``, ``a ^ b``, ``a << b`` or ``a >> b``, one of them a Counter; None where it has to be
+    known.
+    """
+    counter = a if is_counter(a) else b
+    if any(type(x) is not int and not is_counter(x) for x in (a, b)) or any(
+        type(x) is int and abs(x) >= LARGEST for x in (a, b)
+    ):
+        return None
+    graph = counter._graph
+    sizes = sizes_of(graph)
+    shifts = op in (operator.lshift, operator.rshift)
+    if shifts and not (type(b) is int and 0 <= b < _SHIFTS):
+        return None
+    if op is operator.lshift:
+        return a * (1 << b)
+    if any(is_counter(x) and sizes.largest(x) >= _INT64 for x in (a, b)):
+        graph._overflows = True  # where one of them is no int64
+    made = named(graph, op(*[as_value(x) if is_counter(x) else np.int64(x) for x in (a, b)]), counter._needed)
+    known = [x for x in (a, b) if type(x) is int and x >= 0]
+    if op is operator.rshift:
+        most = (sizes.largest(a) >> b) + 1
+    elif op is operator.and_ and known:
+        most = known[0]
+    else:
+        most = 1 << max(sizes.largest(x).bit_length() for x in (a, b))
+    sizes.most[size_of(made).name] = most
+    return made
 
 
 def _divided(a: Counter, by: int, remainder: bool) -> Any:
@@ -199,4 +236,4 @@ def _divided(a: Counter, by: int, remainder: bool) -> Any:
     return Counter(size, graph, a._needed)
 
 
-set_arithmetic(_compare, _divided, _number)
+set_arithmetic(_compare, _divided, _of_bits, _number)

@@ -39,6 +39,7 @@ class Recording:
         self._before: Any = None
         self._counter = ""
         self.names: dict[Any, str] = {}  # of numbers that are computed of counters
+        self.facts: dict[Any, Any] = {}  # what is known of variables where a truth holds (loops/alternatives.py)
         self.closed = False
         self.end = 0  # behind the last of them; 0: not yet
 

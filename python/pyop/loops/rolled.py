@@ -25,6 +25,7 @@ from ..graph.counter import size_of
 from ..graph.deciding import recorded_loop
 from ..graph.graph import Graph
 from ..graph.symbolic_number import Number
+from .alternatives import Alternatives
 from .carried import Again, Carried, Otherwise, Unit
 from .foreseen import foreseen
 from .frames import Tuples, locals_of, put
@@ -70,6 +71,7 @@ class Rolled(Carried):
         self.frame: Any = frame
         self.code = self.site = site  # what the code says; and with all that are variables here
         self.tuples = Tuples((), {})
+        self.alternatives = Alternatives(graph, (), {})
         self.flags = Flags((), {}, None, False)
         self.key = key
         self.done = -1
@@ -108,7 +110,7 @@ class Rolled(Carried):
             self.lists.put()
         now = self._now()
         if self.recording is not None:
-            if self.tuples.split(now) is None:
+            if self.tuples.split(now) is None or not self.alternatives.split(now, self.handed):
                 self.give_up()
             self.flags.behind(now, self.handed, self.weak())
             return self._behind(now)
@@ -129,7 +131,10 @@ class Rolled(Carried):
             self._over(now)
         self.tuples = Tuples(self.code.carried - self.code.targets, now)
         self.tuples.split(now)
-        site = self.code.among(self.around.places, self.tuples.names)
+        self.alternatives = Alternatives(self.graph, {*now} - self.code.targets, now)
+        if not self.alternatives.split(now, None):
+            self.give_up()
+        site = self.code.among(self.around.places, self.tuples.names, self.alternatives.names)
         marked = any(type(mark) is Flagged for mark in self.graph._unrolled)  # a loop around it hands it on
         self.weak().follows = marked
         self.weak().by_name |= not BY_NAME.isdisjoint(self.around.names)
@@ -203,8 +208,9 @@ class Rolled(Carried):
             now.update(self.around.now())
         return now
 
-    def _put(self, wanted: dict[str, Any]) -> None:
-        put(self.frame, self.tuples.joined(wanted), self.site.stored)
+    def _put(self, wanted: dict[str, Any], decides: frozenset[str] = frozenset()) -> None:
+        wanted = self.tuples.joined(self.alternatives.joined(wanted, decides))
+        put(self.frame, wanted, self.site.stored)
         self.around.put(wanted)
 
     # --- the one iteration
@@ -214,6 +220,14 @@ class Rolled(Carried):
         self.passes += 1
         if self.passes > _PASSES:
             return self._otherwise()
+        if self.alternatives.new:
+            self.alternatives.new = False
+            self.head = self.alternatives.joined(self.head)
+            if not self.alternatives.split(self.head, None):
+                self.give_up()
+            self.site = self.code.among(
+                self.around.places, self.tuples.names, self.alternatives.names, self.flags.names
+            )
         Value._log_writes(None)
         self.lists.prepare(self.trips)
         self.recording = recording = Recording(self.graph)
@@ -455,7 +469,8 @@ class Rolled(Carried):
                 unit.handle._write_root(value)
                 self.log.append((unit.handle, unit.start.node.index, unit.start.output_index))
         behind = {**self.head, **behind}
-        self._put(behind)
+        outermost = not any(loop.recording is not None for loop in self.graph._rolling if loop is not self)
+        self._put(behind, self.site.behind if outermost else frozenset())
         self.lists.leave()
         self.flags.note(behind, self.weak())
         for a, b in self.one:

@@ -19,7 +19,7 @@ from .._tree import map_leaves
 from ..graph.counter import is_counter
 from ..graph.graph import Graph
 from ..graph.node_call import call_of
-from ..graph.symbolic_number import Number, OnNumbers
+from ..graph.symbolic_number import Number, OnNumbers, is_number
 from .node import Branch, Loop
 from .recording import is_stand_in
 
@@ -30,6 +30,7 @@ _COMPARISONS = frozenset((np.less, np.less_equal, np.greater, np.greater_equal, 
 _OPERATORS = _PLAIN | {np.divide, np.floor_divide, np.remainder, np.power, np.divmod, np.invert, np.bitwise_and}
 _OPERATORS |= {np.bitwise_or, np.bitwise_xor, np.left_shift, np.right_shift, np.matmul}
 BY_NAME = frozenset(("add", "subtract", "multiply", "negative", "positive", "absolute", "divide", "true_divide"))
+BY_NAME |= {function.__name__ for function in _COMPARISONS}
 """Operators of Python by the names of NumPy's functions that do the same to arrays."""
 _LOGIC = frozenset((np.logical_and, np.logical_or, np.logical_not))
 _BESIDE = {"f": "dD", "i": "?lqdD", "c": "dD"}
@@ -81,8 +82,8 @@ class Weak:
         """Say what a Loop carries."""
         self.carried[node] = loop, stand_ins, [key_of(value) for value in results], empty
 
-    def note_branch(self, node: int, yes: list[Value], no: list[Value]) -> None:
-        """Say what a Branch chooses from."""
+    def note_branch(self, node: int, yes: Iterable[Value], no: Iterable[Value]) -> None:
+        """Say what the results of a Branch, or of a node behind it, are chosen from."""
         self.chosen[node] = [(key_of(a), key_of(b)) for a, b in zip(yes, no, strict=True)]
 
     def flag_of(self, value: Value) -> tuple[Any, Any]:
@@ -103,10 +104,9 @@ class Weak:
         if len(node.inputs) == 1 and node.name.startswith("getitem") and node.inputs[0].shape == ():
             flag, kind = self.flag_of(node.inputs[0])
             return None if flag is False else (flag, kind)
-        if self.by_name or (
-            node.function not in _PLAIN
-            and not (node.function is np.divide and _is_divided(node, key_of(node.inputs[0])))
-        ):
+        divides = node.function is np.divide or (node.function is np.power and _is_real_power(node))
+        compares = node.function in _COMPARISONS
+        if self.by_name or not (node.function in _PLAIN or divides or compares):
             return None
         flags: list[Any] = []
         for x in call_of(node).args:
@@ -119,13 +119,16 @@ class Weak:
                 flags += [] if flag is True else [flag]
             elif type(x) not in (int, float):
                 return None
+        if divides and not _is_divided(node, key_of(node.inputs[0])):
+            value.graph._overflows = True  # where Python raises
+        made = bool if compares else float
         if not flags:
-            return True, float
+            return True, made
         both = flags[0]
         for flag in flags[1:]:
             if flag is not both:
                 both = Number(bool, np.logical_and(both._value, flag._value), both._places)
-        return both, float
+        return both, made
 
     def flags_of_choices(self, pairs: list[tuple[Value, Value]], asked: list[bool]) -> dict[int, tuple[Any, Any, Any]]:
         """Return for pairs of scalars which flags are chosen from, and the kind, by the numbers of pairs that have one;
@@ -243,9 +246,12 @@ class Weak:
             strong = [value for value in others if not _is_number(graph, value)]
             if strong:
                 return all(value.dtype is not None and value.dtype.char in _BESIDE[dtype.kind] for value in strong)
-            if function in _COMPARISONS or function not in _OPERATORS:
+            if function not in _OPERATORS and function not in _COMPARISONS:
                 return True  # NumPy's functions make a scalar of a Python number
-            if function in _PLAIN or (function is np.divide and _is_divided(node, key)):
+            if function in _COMPARISONS:  # of Python numbers it is Python's
+                also((at, 0))
+                return True
+            if function in _PLAIN or _is_divided(node, key):
                 also((at, 0))
                 return True
             if function is np.divide or (function is np.power and _is_real_power(node)):
@@ -257,6 +263,8 @@ class Weak:
         if word == "getitem" and key_of(inputs[0]) == key and not inputs[0].shape:
             also((at, 0))
             return True
+        if word == "where" and [k for k, value in enumerate(inputs) if key_of(value) == key] == [0]:
+            return True  # it is chosen by
         if word in ("where", "select"):
             also((at, 0))
             return all(value.dtype == dtype or (value.dtype == np.bool_ and k == 0) for k, value in enumerate(inputs))
@@ -275,7 +283,7 @@ def _is_real_power(node: Any) -> bool:
 def _is_divided(node: Any, key: _Key) -> bool:
     """Return True where a scalar is divided by a Python number that is not zero."""
     a, b = call_of(node).args
-    return type(a) is Value and key_of(a) == key and type(b) in (int, float) and b != 0
+    return node.function is np.divide and type(a) is Value and key_of(a) == key and type(b) in (int, float) and b != 0
 
 
 def _unwrapped(graph: Graph, value: Value) -> Value:
@@ -311,11 +319,11 @@ class Flags:
         self.kinds: dict[str, type] = {}
         known = {} if weak is None else weak.flags
         for name in names:
-            x = now.get(name)
+            x: Any = now.get(name)
             if type(x) is Value and key_of(x) in known:
                 now[f"{name}?"], self.kinds[name] = known[key_of(x)]
-            elif marked and type(x) in (float, int):
-                now[f"{name}?"], self.kinds[name] = True, type(x)
+            elif marked and (type(x) in (float, int, bool) or (is_number(x) and x._kind in (float, int, bool))):
+                now[f"{name}?"], self.kinds[name] = True, x._kind if is_number(x) else type(x)
 
     def names(self, names: frozenset[str]) -> frozenset[str]:
         """With the names of the flags of these."""

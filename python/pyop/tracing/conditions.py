@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-__all__ = ["ARMS", "NOT", "TRUTH", "Conditions", "is_concrete"]
+__all__ = ["ARMS", "IS_NONE", "NOT", "TRUTH", "Conditions", "is_concrete"]
 
-ARMS, NOT, TRUTH = "__pyop_arms__", "__pyop_not__", "__pyop_truth__"
-"""The builtins of lifted code that go through the arms of a condition, negate a truth and ask for one
-(`pyop.loops.arms`)."""
+ARMS, NOT, TRUTH, IS_NONE = "__pyop_arms__", "__pyop_not__", "__pyop_truth__", "__pyop_is_none__"
+"""The builtins of lifted code that go through the arms of a condition, negate a truth, ask for one, and for what is
+None (`pyop.loops.arms`)."""
 
 _SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _CHILDREN: dict[type, tuple[str, ...]] = {
@@ -45,6 +45,8 @@ def is_concrete(test: ast.expr) -> bool:
     """Return True where a condition can only be a Python bool: comparisons by ``is``, isinstance, constants."""
     if isinstance(test, ast.Constant):
         return True
+    if _asks_none(test):
+        return False
     if isinstance(test, ast.Compare):
         return all(isinstance(op, (ast.Is, ast.IsNot)) for op in test.ops)
     if isinstance(test, ast.Call):
@@ -52,6 +54,12 @@ def is_concrete(test: ast.expr) -> bool:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return is_concrete(test.operand)
     return isinstance(test, ast.BoolOp) and all(map(is_concrete, test.values))
+
+
+def _asks_none(expr: Any) -> bool:
+    """Return True for ``x is None`` and ``x is not None``, of which a recorded loop may not know the outcome."""
+    one = isinstance(expr, ast.Compare) and len(expr.ops) == 1 and isinstance(expr.ops[0], (ast.Is, ast.IsNot))
+    return one and isinstance(expr.comparators[0], ast.Constant) and expr.comparators[0].value is None
 
 
 class Conditions:
@@ -109,6 +117,10 @@ class Conditions:
             return before, self.call(NOT, operand)
         if isinstance(expr, ast.Compare) and len(expr.ops) > 1:
             return self._chain(expr, self.value)
+        if _asks_none(expr):
+            before, operand = self.value(expr.left)
+            found = self.call(IS_NONE, operand)
+            return before, found if isinstance(expr.ops[0], ast.Is) else self.call(NOT, found)
         if type(expr) not in _CHILDREN or any(isinstance(part, _KEPT) for part in ast.walk(expr)):
             return [], expr
         return self._in_order(expr), expr
@@ -180,7 +192,7 @@ def _needs(expr: ast.AST) -> bool:
         return not is_concrete(expr.test) or any(map(_needs, ast.iter_child_nodes(expr)))
     if isinstance(expr, ast.BoolOp) or (isinstance(expr, ast.UnaryOp) and isinstance(expr.op, ast.Not)):
         return not is_concrete(expr)
-    if isinstance(expr, ast.Compare) and len(expr.ops) > 1:
+    if (isinstance(expr, ast.Compare) and len(expr.ops) > 1) or _asks_none(expr):
         return True
     return any(map(_needs, ast.iter_child_nodes(expr)))
 

@@ -27,9 +27,9 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from .conditions import ARMS, NOT, TRUTH, Conditions, is_concrete
+from .conditions import ARMS, IS_NONE, NOT, TRUTH, Conditions, is_concrete
 
-__all__ = ["ARMS", "ITEM", "LOOP", "NOT", "TRUTH", "lift"]
+__all__ = ["ARMS", "IS_NONE", "ITEM", "LOOP", "NOT", "TRUTH", "lift"]
 
 LOOP = "__pyop_loop__"
 """The builtin of lifted code that makes the exits of a loop (`pyop.loops.leaving`)."""
@@ -332,7 +332,9 @@ def _falls_one(statement: ast.stmt) -> int:
     if isinstance(statement, ast.With):
         return _falls(statement.body) | _ON
     if isinstance(statement, _LOOPS) and not _is_held(statement):
-        return _EITHER if any(isinstance(x, (ast.Return, ast.Raise, ast.Assert)) for x in _own(statement)) else _ON
+        leaves = any(isinstance(x, (ast.Return, ast.Raise, ast.Assert)) for x in _own(statement))
+        # Its ``else`` may leave the loop around it.
+        return _EITHER if leaves or _falls(statement.orelse) & _OFF else _ON
     return _EITHER if isinstance(statement, ast.Assert) else _ON
 
 

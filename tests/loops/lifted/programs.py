@@ -78,8 +78,10 @@ class Maker:
                 return f"not {self.test()}"
             if k < 0.9:
                 return f"truth({self.value()})"
-            if k < 0.95:
+            if k < 0.93:
                 return f"isinstance({self.value()}, int)"
+            if k < 0.96:
+                return f"({self.value()}) {self.pick('is', 'is not')} None"
             return self.value()
         finally:
             self.depth -= 1
@@ -179,6 +181,8 @@ class Maker:
             n = f"n{self.whiles}"
             made = [f"{n} = 0", f"while {test}:", f"    {n} += 1", f"    if {n} > 4: break", *self.block()]
         self.loops -= 1
+        if self.loops > 0 and self.rg.random() < 0.2:  # what is behind this loop leaves the one around it
+            return [*made, "else:", f"    if {self.test()}: {self.pick('break', 'continue')}"]
         return [*made, "else:", *self.block()] if self.rg.random() < 0.35 else made
 
     def handled(self) -> list[str]:

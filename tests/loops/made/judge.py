@@ -68,9 +68,16 @@ def _sharing(*trees: Any) -> list[bool]:
     return [np.shares_memory(a, b) for k, a in enumerate(leaves) for b in leaves[:k]]
 
 
-def judge(seed: int, placed: bool = False, numbers: bool = False, listed: bool = False, **options: Any) -> Judged:
+def judge(
+    seed: int,
+    placed: bool = False,
+    numbers: bool = False,
+    states: bool = False,
+    listed: bool = False,
+    **options: Any,
+) -> Judged:
     """Three calls of the program of a seed."""
-    source = lists.program(seed) if listed else programs.program(seed, placed, numbers)
+    source = lists.program(seed) if listed else programs.program(seed, placed, numbers, states)
     f = made(source, f"made {seed}")
     compiled = pyop.compile(f, **options)
     for start in (0, 0, 1):

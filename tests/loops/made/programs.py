@@ -39,8 +39,9 @@ class Box(Base):
 class Maker:
     """Writes one function for a seed."""
 
-    def __init__(self, seed: int, placed: bool = False, numbers: bool = False) -> None:
+    def __init__(self, seed: int, placed: bool = False, numbers: bool = False, states: bool = False) -> None:
         self.placed = placed
+        self.states = states  # variables that are None or a text
         self.numbers = numbers  # of Python: math, int, float, items of lists
         self.rg = random.Random(seed)
         self.depth = 0
@@ -80,6 +81,8 @@ class Maker:
             f"({self.pick('t', 'c', self.element())} ** {self.pick('2', '3', '0.5')})",
             f"({self.pick('k', i)} {self.pick('//', '%')} {self.pick('2', '3', '7')})",
             f"({self.test()})",
+            f"({self.pick('k', i)} {self.pick('&', '|', '^')} {self.pick('k', i, '3', '-2')})",
+            f"({self.pick('k', i)} {self.pick('>>', '<<')} {self.pick('1', '2')})",
         )
 
     def scalar(self) -> str:
@@ -135,7 +138,39 @@ class Maker:
             f"late = {self.scalar()} if {self.test()} else {self.pick('0', 'True', '1.5')}",
         )
 
+    def of_states(self) -> list[str]:
+        """Return a statement with what is None or something else, or one of a few texts."""
+        i = self.rg.choice(self.counters) if self.counters else "k"
+        what = self.pick("s", "u", i, "k", "t", self.element(), "float(s)", "None", "y * 0.5", "(s, u)")
+        asks = self.pick("found is None", "found is not None", "found", "not found")
+        asks = "None is found" if self.rg.random() < 0.02 else asks  # not lifted
+        tests = [asks, f"{asks} {self.pick('and', 'or')} {self.test()}", f"({self.test()}) and {asks}"]
+        tests += [f"mode {self.pick('==', '!=')} {self.pick('first', 'second', 'third')!r}"] * 2
+        tests += ["mode == 'first' and found is not None", "mode is None", "mode in ('first', 'third')"]
+        return self.rg.choice(
+            [
+                [f"if {self.rg.choice(tests)}:", *self.indented(1), "else:", *self.indented(1)],
+                [f"if {asks}:", f"    {self.pick('found', 'first_one')} = {what}"],
+                [
+                    "if found is not None:",
+                    f"    {self.pick('s += found', 'u = found', 'q = found * 2', 'found = None')}",
+                ],
+                [
+                    "if found is None:",
+                    f"    found = {what}",
+                    "else:",
+                    f"    {self.pick('s = s + found', 'found += 1')}",
+                ],
+                [f"if {self.test()}:", f"    mode = {self.pick('first', 'second', 'third')!r}"],
+                [f"mode = 'second' if {self.test()} else mode"],
+                [f"if {self.test()}:", f"    found = {what}"],
+                [self.pick("mode = None", "first_one = found", "mode = 'first'", "found = None", f"found = {what}")],
+            ]
+        )
+
     def statement(self) -> list[str]:
+        if self.states and self.rg.random() < 0.3:
+            return self.of_states()
         if self.numbers and self.rg.random() < 0.12:
             return [self.truths()]
         if self.placed and self.rg.random() < 0.15:
@@ -265,6 +300,9 @@ class Maker:
             lines += [
                 f"    table = {self.pick('[1, 5, 2]', '[0.5, 2.0, -1.0]', '[x[0], x[1], x[2]]')}; pair = (True, False)"
             ]
+        if self.states:
+            lines += [f"    found = first_one = {self.pick('None', 'None', 's0', '0')}; mode = 'first'"]
+            lines[-1] = lines[-1].replace("s0", "x[1]")
         lines += ["    if n < 0: first = new = 0.0"]
         lines += [f"    {first}; {second}; k = 0; t = 0.25; flag = {self.pick('True', 'False')}; late = 1.0"]
         lines += ["    y = x * 0.5 + 0.1; z = a + 1.0; w = np.zeros(n); m = np.outer(x, x); i = j = l = 0"]
@@ -281,6 +319,8 @@ class Maker:
             loop = self.loop() if self.rg.random() < 0.7 else self.while_loop()
             lines += ["    " + line for line in loop]
         last = self.pick("new", "p0", "first", "v", "row", "late", "box[0]", "i", "j", "box[1]", "d", "e", "g", "i")
+        if self.states:
+            last += ", found, first_one, mode"
         if self.placed:
             lines.insert(2, "    o = Box(x * 0.7); L = [None] * 4; D = {}")
             last += ", o.held, o.count, o.mine, o.scale"
@@ -298,6 +338,6 @@ class Maker:
         return source.replace("def f", f"{_BOX}def f", 1)
 
 
-def program(seed: int, placed: bool = False, numbers: bool = False) -> str:
+def program(seed: int, placed: bool = False, numbers: bool = False, states: bool = False) -> str:
     """The source of ``f(x, a, c)``."""
-    return Maker(seed, placed, numbers).source()
+    return Maker(seed, placed, numbers, states).source()
