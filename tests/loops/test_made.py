@@ -10,7 +10,7 @@ WAYS = [{}, {"optimize": False}, {"threads": 2}]
 
 
 @pytest.mark.parametrize("options", WAYS, ids=str)
-@pytest.mark.parametrize("kind", ["variables", "placed", "numbers", "states"])
+@pytest.mark.parametrize("kind", ["variables", "placed", "numbers", "states", "listed"])
 @pytest.mark.parametrize("first", range(0, 120, 20))
 def test_loops_are_numpys(first, kind, options):
     for seed in range(first, first + 20):

@@ -82,14 +82,17 @@ class Lists:
         """Return how many items there are before the loop at most."""
         return len(self.made[name][1]) if name in self.made else self.held[name][1]
 
-    def settle(self, growth: dict[str, int], trips: int) -> list[Value] | None:
-        """Make room for so many items more in each iteration, by the names of the lists; return the arrays that are
-        too small, None if all are as they have to be.
+    def settle(self, loop: Any) -> list[Value] | None:
+        """Make room for what an iteration of the loop appends at most; return the arrays that are too small, None if
+        all are as they have to be.
         """
         small: list[Value] = []
         again = False
         for name, made in self:
-            need = self._before(name) + growth[name] * trips + _SPARE
+            place = loop.around.length_of(made)
+            unit = next((unit for unit in loop.units if place in unit.names), None)
+            growth = max(loop.affine.get(place, 0), 0 if unit is None else unit.grown)
+            need = self._before(name) + growth * loop.trips + _SPARE
             if made.columns and made.capacity < need <= _MOST:
                 small += made.columns
                 self._wanted[name] = need

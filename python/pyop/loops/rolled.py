@@ -342,12 +342,7 @@ class Rolled(Carried):
 
     def _settle_lists(self) -> None:
         """Make room for what the lists get, now that it is known how much that is at most."""
-        growth = {}
-        for name, made in self.lists:
-            place = self.around.length_of(made)
-            unit = next((unit for unit in self.units if place in unit.names), None)
-            growth[name] = max(self.affine.get(place, 0), 0 if unit is None else unit.grown)
-        small = self.lists.settle(growth, self.trips)
+        small = self.lists.settle(self)
         if small is not None:
             self.units = [unit for unit in self.units if not any(unit.handle is column for column in small)]
             raise Again
