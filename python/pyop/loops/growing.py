@@ -22,6 +22,7 @@ from ..graph.symbolic_number import Number, is_number
 from ..tracing.made import made_value, uniform
 from ..tracing.twins import stand_in
 from .numbers import as_value, named, sizes_of
+from .unrolled import Unroll
 
 __all__ = ["GrowingList", "set_iterate"]
 
@@ -256,7 +257,7 @@ class GrowingList:
     def _differs(self) -> NoReturn:
         """End the trace: an item is of another kind than those before."""
         if self.first and not self.prefix:
-            self.loop.separate(Separate(self.loop.key, self.name))
+            raise Unroll({Separate(self.loop.key, self.name)})
         self._needed()
 
     def _at(self, key: Any, error: str) -> Any:

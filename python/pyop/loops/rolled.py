@@ -191,15 +191,10 @@ class Rolled(Carried):
     def give_up(self) -> NoReturn:
         raise Unroll({self.key})
 
-    def separate(self, mark: Any) -> NoReturn:
-        """Trace again, with the items that a list has before the loop apart from those that it gets."""
-        raise Unroll({mark})
-
     @property
-    def trips(self) -> int:
+    def trips(self) -> Any:
         """Return how many iterations there may be at most."""
-        most: int = sizes_of(self.graph).largest(self.bounds.stop - self.bounds.start)
-        return most
+        return sizes_of(self.graph).largest(self.bounds.stop - self.bounds.start)
 
     def _now(self) -> dict[str, Any]:
         """What the variables hold, and the places beside them."""
@@ -225,9 +220,8 @@ class Rolled(Carried):
             self.head = self.alternatives.joined(self.head)
             if not self.alternatives.split(self.head, None):
                 self.give_up()
-            self.site = self.code.among(
-                self.around.places, self.tuples.names, self.alternatives.names, self.flags.names
-            )
+            names = self.tuples.names, self.alternatives.names, self.flags.names
+            self.site = self.code.among(self.around.places, *names)
         Value._log_writes(None)
         self.lists.prepare(self.trips)
         self.recording = recording = Recording(self.graph)
