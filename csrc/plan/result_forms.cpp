@@ -54,8 +54,8 @@ PyObject* copied_new(PyArrayObject* a) {
 // What is in an array of the caller's can be written, what the plan holds cannot.
 bool is_held(PyObject* array) { return is_exact_array(array) && !PyArray_ISWRITEABLE(as_array(array)); }
 
-// Of each array 'p' if its elements become Python's numbers, 's' for scalars of NumPy; whether the items are tuples; and
-// the items that are there in any case.
+// Of each array 'p' if its elements become Python's numbers, 's' for scalars of NumPy; whether the items are tuples;
+// and the items that are there in any case.
 bool is_form_of_list(PyObject* form, size_t arrays) {
     return PyTuple_Check(form) && PyTuple_GET_SIZE(form) == 3 && PyUnicode_Check(PyTuple_GET_ITEM(form, 0)) &&
            static_cast<size_t>(PyUnicode_GET_LENGTH(PyTuple_GET_ITEM(form, 0))) == arrays && arrays > 0 &&
