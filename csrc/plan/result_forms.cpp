@@ -57,9 +57,9 @@ bool is_held(PyObject* array) { return is_exact_array(array) && !PyArray_ISWRITE
 // Of each array 'p' if its elements become Python's numbers, 's' for scalars of NumPy; whether the items are tuples;
 // and the items that are there in any case.
 bool is_form_of_list(PyObject* form, size_t arrays) {
-    return PyTuple_Check(form) && PyTuple_GET_SIZE(form) == 3 && PyUnicode_Check(PyTuple_GET_ITEM(form, 0)) &&
+    return PyTuple_Check(form) && PyTuple_GET_SIZE(form) == 4 && PyUnicode_Check(PyTuple_GET_ITEM(form, 0)) &&
            static_cast<size_t>(PyUnicode_GET_LENGTH(PyTuple_GET_ITEM(form, 0))) == arrays && arrays > 0 &&
-           PyTuple_Check(PyTuple_GET_ITEM(form, 2));
+           PyTuple_Check(PyTuple_GET_ITEM(form, 2)) && PyDict_Check(PyTuple_GET_ITEM(form, 3));
 }
 
 bool read_leaf(PyObject* row, ResultForms::Leaf& leaf) {
@@ -132,6 +132,7 @@ PyObject* ResultForms::list_new(PyObject* const* arrays, const Leaf& leaf) {
     PyObject* const form = leaf.object.get();
     PyObject* const forms = PyTuple_GET_ITEM(form, 0);
     PyObject* const first = PyTuple_GET_ITEM(form, 2);
+    PyObject* const constants = PyTuple_GET_ITEM(form, 3);
     const bool tuples = PyTuple_GET_ITEM(form, 1) == Py_True;
     for (size_t k = 0; k < leaf.first; ++k) {
         if (is_exact_array(arrays[k]) && PyArray_NDIM(as_array(arrays[k])) == 1 &&
@@ -144,11 +145,17 @@ PyObject* ResultForms::list_new(PyObject* const* arrays, const Leaf& leaf) {
     Ref list = Ref::steal(PyList_New(before + n));
     if (!list) return nullptr;
     for (Py_ssize_t i = 0; i < before; ++i) PyList_SET_ITEM(list.get(), i, Py_NewRef(PyTuple_GET_ITEM(first, i)));
-    const auto element = [&](size_t k, Py_ssize_t i) {
+    const auto element = [&](size_t k, Py_ssize_t i) -> PyObject* {
         PyArrayObject* a = as_array(arrays[k]);
         char* const at = PyArray_BYTES(a) + i * PyArray_STRIDE(a, 0);
-        const bool number = PyUnicode_READ_CHAR(forms, static_cast<Py_ssize_t>(k)) == 'p';
-        return number ? PyArray_GETITEM(a, at) : PyArray_Scalar(at, PyArray_DESCR(a), as_object(a));
+        const Py_UCS4 kind = PyUnicode_READ_CHAR(forms, static_cast<Py_ssize_t>(k));
+        if (kind == 's') return PyArray_Scalar(at, PyArray_DESCR(a), as_object(a));
+        PyObject* const number = PyArray_GETITEM(a, at);
+        if (kind == 'p' || !number) return number;
+        const Ref key = Ref::steal(number);
+        PyObject* const constant = PyDict_GetItemWithError(constants, number);
+        if (!constant && !PyErr_Occurred()) PyErr_SetObject(PyExc_KeyError, number);
+        return Py_XNewRef(constant);
     };
     for (Py_ssize_t i = 0; i < n; ++i) {
         Ref item = Ref::steal(tuples ? PyTuple_New(static_cast<Py_ssize_t>(leaf.first)) : element(0, i));

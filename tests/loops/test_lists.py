@@ -156,7 +156,61 @@ def pairs_carried(x):
     return path
 
 
-RECORDED = [above, as_an_array, peaks, histogram, pairs, chained, of_another_kind_first, stack, within, gone_through]
+def told_by_texts(x):
+    trades = []
+    for i in range(len(x)):
+        if x[i] > 0.8:
+            trades.append((i, "sell", float(x[i])))
+        elif x[i] < 0.2:
+            trades.append((i, None, float(x[i])))
+    return trades
+
+
+def read_in_the_same_iteration(x):
+    kept = []
+    total = 0.0
+    for v in x:
+        if v > 0.5:
+            kept.append(v)
+        else:
+            kept.append(v * 2)
+        total += kept[-1]
+    return kept, total
+
+
+def several_at_once(x):
+    above, below = [], []
+    for v in x:
+        if v > 0.5:
+            above.append(v)
+        else:
+            below.append(float(v))
+    above = np.array(above)
+    return above * 2, below
+
+
+def clipped(x):
+    keep = [True] * len(x)
+    for times in range(10):  # noqa: B007
+        total = x[0] * 0.0
+        count = 0
+        for i in range(len(x)):
+            if keep[i]:
+                total += x[i]
+                count += 1
+        mean = total / count
+        changed = False
+        for i in range(len(x)):
+            if keep[i] and abs(x[i] - mean) > 0.3:
+                keep[i] = False
+                changed = True
+        if not changed:
+            break
+    return mean, times, np.array(keep), sum(keep)
+
+
+RECORDED = [told_by_texts, read_in_the_same_iteration, several_at_once, clipped]
+RECORDED += [above, as_an_array, peaks, histogram, pairs, chained, of_another_kind_first, stack, within, gone_through]
 RECORDED += [by_two_loops, behind_the_loop, from_behind, pairs_carried]
 
 

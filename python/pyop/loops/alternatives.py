@@ -23,8 +23,8 @@ from .sites import instructions
 from .weak import key_of
 
 __all__ = [
-    *("NOTHING", "Alternatives", "OneOf", "facts_of", "is_alternative", "like", "may_be_one_of", "note_facts"),
-    "parts_of",
+    *("NOTHING", "Alternatives", "OneOf", "constants_by", "facts_of", "is_alternative", "like", "may_be_one_of"),
+    *("note_facts", "parts_of"),
 ]
 
 NOTHING: Any = type("Nothing", (), {"__slots__": ()})()
@@ -41,6 +41,11 @@ def _number_of(x: Any) -> int:
         _constants.append(x)
         _numbers[key] = len(_constants)
     return _numbers[key]
+
+
+def constants_by(numbers: Iterable[int]) -> dict[int, Any]:
+    """Return constants by their numbers."""
+    return {number: _constants[number - 1] for number in numbers}
 
 
 _NONE = _number_of(None)

@@ -21,6 +21,7 @@ from ..graph.deciding import recorded_loop
 from ..graph.symbolic_number import Number, is_number
 from ..tracing.made import made_value, uniform
 from ..tracing.twins import stand_in
+from .alternatives import NOTHING, constants_by, is_alternative, parts_of
 from .numbers import as_value, named, sizes_of
 from .unrolled import Unroll
 
@@ -28,6 +29,8 @@ __all__ = ["GrowingList", "set_iterate"]
 
 _LARGE = 1 << 13  # bytes of an array that is filled rather than copied
 _DTYPES = {float: np.dtype("d"), int: np.dtype("l"), bool: np.dtype("?"), complex: np.dtype("D")}
+_TEXT = "text"
+"""The kind of items that are one of a few texts or None: their array holds numbers that say which."""
 
 
 class _Checks:
@@ -46,9 +49,17 @@ class Separate(NamedTuple):
     name: str
 
 
+class OfKind(NamedTuple):
+    """A list that has no items before a loop gets such of this kind: one was read while that was not known."""
+
+    loop: Any
+    name: str
+    kind: Any
+
+
 class _Kind(NamedTuple):
-    """What the items of a list are: types of Python's numbers, or the names of dtypes of NumPy's scalars; of a tuple
-    several.
+    """What the items of a list are: types of Python's numbers, names of dtypes of NumPy's scalars, or `_TEXT`; of a
+    tuple several.
     """
 
     columns: tuple[Any, ...]
@@ -68,6 +79,8 @@ def _kind_of(item: Any) -> _Kind | None:
 
 
 def _scalar_kind(x: Any) -> Any:
+    if is_alternative(x):
+        return _TEXT if parts_of(x)[1] is NOTHING else None
     kind = int if is_counter(x) else x._kind if is_number(x) else type(x)
     if kind in _DTYPES:
         return None if type(x) is int and abs(x) >= 1 << 62 else kind
@@ -82,7 +95,7 @@ def _is_known(item: Any) -> bool:
 
 
 def _dtype(column: Any) -> np.dtype[Any]:
-    return _DTYPES[column] if isinstance(column, type) else np.dtype(column)
+    return _DTYPES[column] if isinstance(column, type) else np.dtype(np.int64 if column == _TEXT else column)
 
 
 def _zeros(graph: Any, size: int, dtype: np.dtype[Any]) -> Any:
@@ -93,7 +106,7 @@ def _zeros(graph: Any, size: int, dtype: np.dtype[Any]) -> Any:
 class GrowingList:
     """A list as arrays (`columns`) of which `length` elements are there, a number that loops carry."""
 
-    __slots__ = ("arms", "capacity", "columns", "first", "kind", "length", "loop", "name", "prefix")
+    __slots__ = ("arms", "capacity", "columns", "first", "kind", "length", "loop", "name", "prefix", "texts")
     _pyop_list = True  # for pyop.graph.lists and pyop.compiling.results
 
     def __init__(self, loop: Any, name: str) -> None:
@@ -106,6 +119,7 @@ class GrowingList:
         self.length: Any = 0
         self.prefix: list[Any] = []  # items of another kind, which nobody changes
         self.arms: list[Any] = []  # that it is made in
+        self.texts: frozenset[int] = frozenset()  # numbers of the constants among its items
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -119,6 +133,9 @@ class GrowingList:
         separate = Separate(self.loop.key, self.name) in self.loop.graph._unrolled
         self.prefix = list(items) if separate else []
         kinds = {*map(_kind_of, [] if separate else items)}
+        if not kinds:
+            told = [mark for mark in self.loop.graph._unrolled if type(mark) is OfKind]
+            kinds = {mark.kind for mark in told if mark[:2] == (self.loop.key, self.name)}
         if len(kinds) > 1 or None in kinds:
             return False
         self.kind = kinds.pop() if kinds else None
@@ -159,6 +176,10 @@ class GrowingList:
 
     def _stored(self, x: Any, column: Any) -> Any:
         """Return an item as its array holds it."""
+        if column == _TEXT:
+            code, _, constants = parts_of(x)
+            self.texts |= constants
+            return code if type(code) is Value else self.loop.graph.constant(np.asarray(code, np.int64))[()]
         if isinstance(column, type):
             value = as_value(x) if is_counter(x) else x._value if is_number(x) else x
             return value if type(value) is Value else self.loop.graph.constant(np.asarray(value, _DTYPES[column]))[()]
@@ -206,15 +227,17 @@ class GrowingList:
             self.kind = kind
         elif kind != self.kind:
             self._differs()
-        if self.columns:
-            if type(self.length) is int and self.length >= self.capacity and recorded_loop(self.loop.graph) is None:
-                self.extend(2 * self.capacity)
-            self._put(item, self.length)
+        full = type(self.length) is int and self.length >= self.capacity
+        if full and self.columns and recorded_loop(self.loop.graph) is None:
+            self.extend(2 * self.capacity)
+        self._put(item, self.length)
         self.length = self.length + 1
 
     def pop(self) -> Any:
         """Return the last item, which is none any more."""
         self._changes()
+        if self.prefix:
+            self._needed()
         at = self._at(-1, "pop from empty list")
         item = self._item(at)
         self.length = self.length - 1
@@ -262,8 +285,8 @@ class GrowingList:
 
     def _at(self, key: Any, error: str) -> Any:
         """Return where an item lies: an int, or a Value that is beyond the array where there is none."""
-        if not self.columns and self.kind is not None:
-            self._needed()
+        if self.kind is not None and not self.columns:
+            raise Unroll({OfKind(self.loop.key, self.name, self.kind)})
         if type(key) is int and type(self.length) is int:
             at = key if key >= 0 else key + self.length
             if not 0 <= at < self.length:
@@ -301,11 +324,13 @@ class GrowingList:
         assert self.kind is not None
         kind, value = self.kind.columns[k], self.columns[k][at]
         if not isinstance(kind, type):
-            return value
+            return self._needed() if kind == _TEXT else value
         return self.loop.counted(value) if kind is int else Number(kind, value[()], self.loop.places())
 
     def _put(self, item: Any, at: Any) -> None:
         assert self.kind is not None
+        if not self.columns:
+            return  # the iteration is asked for once more
         for column, kind, x in zip(self.columns, self.kind.columns, self.kind.parts(item), strict=True):
             column[at] = self._stored(x, kind)
 
@@ -314,7 +339,7 @@ class GrowingList:
     def array(self, dtype: Any = None) -> Any:
         """Return ``np.array(items, dtype)``."""
         kind = self.kind
-        if kind is None or not self.columns or kind.is_tuple:
+        if kind is None or not self.columns or kind.is_tuple or kind.columns[0] == _TEXT:
             self._needed()
         made: Any = self.columns[0][: self.length].copy()
         if self.prefix:
@@ -325,21 +350,26 @@ class GrowingList:
                 self._needed()
             made = np.concatenate([first, made])
         wanted = made.dtype if dtype is None else np.dtype(dtype)
-        if not np.can_cast(made.dtype, wanted, "safe"):
+        if wanted.kind not in "biufc" or not np.can_cast(made.dtype, wanted, "safe"):
             self._needed()
         if dtype is None and made.dtype != np.float64 and not self.size() > 0:  # decided
             return np.array([])
         return made if wanted == made.dtype else made.astype(wanted)
 
-    def listed(self) -> tuple[tuple[str, bool, tuple[Any, ...]], list[Value]]:
-        """Return of which kinds items are, whether they are tuples, and the first ones; and arrays of the others."""
+    def listed(self) -> tuple[tuple[Any, ...], list[Value]]:
+        """Return of which kinds items are, whether they are tuples, the first ones, and what numbers say which constant
+        an item is; and the arrays of the others (csrc/plan/result_forms.cpp).
+        """
         kind = self.kind
         if kind is None or not self.columns:
             self._needed()
-        forms = "".join(["p" if isinstance(column, type) else "s" for column in kind.columns])
+        forms = "".join(
+            ["p" if isinstance(column, type) else "t" if column == _TEXT else "s" for column in kind.columns]
+        )
         if not all(map(_is_known, self.prefix)):
             self._needed()
-        return (forms, kind.is_tuple, tuple(self.prefix)), [column[: self.length] for column in self.columns]
+        form = forms, kind.is_tuple, tuple(self.prefix), constants_by(self.texts)
+        return form, [column[: self.length] for column in self.columns]
 
 
 # --- functions of Python
@@ -347,6 +377,19 @@ class GrowingList:
 
 def _len(x: Any) -> Any:
     return x.size() if type(x) is GrowingList else len(x)
+
+
+def _sum(items: Any, *start: Any, **named: Any) -> Any:
+    """Return the sum of a list of ints or truths; floats are added one by one, or compensated (CPython 3.12)."""
+    if type(items) is not GrowingList:
+        return sum(items, *start, **named)
+    kind = items.kind
+    exact = kind is not None and not kind.is_tuple and kind.columns[0] in (int, bool) and not items.prefix
+    if start or named or not exact or recorded_loop(items.loop.graph) is not None:
+        items._needed()
+    items.loop.graph._overflows = True
+    column: Any = items.columns[0][: items.length]
+    return items.loop.counted(np.sum(column.astype(np.int64))[()])
 
 
 _iterate: Callable[[GrowingList, FrameType], Iterator[Any]]
@@ -359,3 +402,4 @@ def set_iterate(iterate: Callable[[GrowingList, FrameType], Iterator[Any]]) -> N
 
 
 stand_in(len, _len)
+stand_in(sum, _sum)

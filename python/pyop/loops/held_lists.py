@@ -28,10 +28,11 @@ _MOST = 1 << 22
 class Lists:
     """The lists that a loop holds as arrays."""
 
-    __slots__ = ("_frame", "_site", "_wanted", "held", "made")
+    __slots__ = ("_frame", "_site", "_wanted", "are_any", "held", "made")
 
     def __init__(self, loop: Any, frame: FrameType, now: dict[str, Any], site: Site) -> None:
         self._frame = frame
+        self.are_any = LISTS in now
         self._site = site
         self._wanted: dict[str, int] = {}  # how many items there must be room for
         self.made: dict[str, tuple[GrowingList, list[Any]]] = {}
@@ -54,17 +55,14 @@ class Lists:
         """Put them in the place of Python's lists."""
         self._bind({name: made for name, (made, _) in self.made.items()})
 
-    def put_back(self) -> None:
+    def release(self) -> None:
         """Put Python's lists back, to which nothing has happened."""
         self._bind({name: items for name, (_, items) in self.made.items()})
+        self.made.clear()
 
     def leave(self) -> None:
         """The loop is recorded: those of which nothing is known have no items, and stay Python's."""
         self._bind({name: items for name, (made, items) in self.made.items() if made.kind is None})
-
-    def take(self) -> bool:
-        """Hold what Python's lists have now; False if that cannot be."""
-        return all(made.take(items) for made, items in self.made.values())
 
     def prepare(self, trips: int) -> None:
         """Make their arrays, for a loop of so many iterations."""

@@ -104,10 +104,8 @@ class Rolled(Carried):
             return self._unrolled()
         if self.around is not None and not self.around.are_the_same:
             return self._unrolled()
-        if self.recording is None and self.done > 0:
-            if not self.lists.take():
-                return self._unrolled()
-            self.lists.put()
+        if self.recording is None and self.done > 0 and self.lists.are_any and not self._looks_around():
+            return self._unrolled()
         now = self._now()
         if self.recording is not None:
             if self.tuples.split(now) is None or not self.alternatives.split(now, self.handed):
@@ -116,10 +114,8 @@ class Rolled(Carried):
             return self._behind(now)
         if self.done < 0:
             self.done = 0
-            self.lists = Lists(self, self.frame, now, self.code)
-            self.lists.put()
-            self.around = Surroundings(self.code, self.frame, self._now())
-            if not self.around.only_computes:
+            now.clear()  # who holds a list is counted
+            if not self._looks_around():
                 return self._unrolled()
             now = self._now()
             self.graph._rolling.append(self)
@@ -147,6 +143,15 @@ class Rolled(Carried):
             return self._unrolled()
         return self._open()
 
+    def _looks_around(self) -> bool:
+        """Note what the body reaches; return whether all that it does is compute."""
+        self.around = None
+        self.lists = Lists(self, self.frame, self._now(), self.code)
+        self.lists.put()
+        self.around = Surroundings(self.code, self.frame, self._now())
+        computes: bool = self.around.only_computes
+        return computes
+
     def _next(self) -> Any:
         """The next item, as Python has it."""
         if self.mark is not None and self.mark.ends_here:
@@ -155,7 +160,7 @@ class Rolled(Carried):
 
     def _over(self, now: dict[str, Any]) -> NoReturn:
         """The loop has ended while its iterations were written down as they are."""
-        self.lists.put_back()
+        self.lists.release()
         self._leave()
         self.plain = iter(())
         self.frame = None
@@ -175,7 +180,7 @@ class Rolled(Carried):
         if self.bounds.known is None:
             self.bounds.needed()
         if self.lists is not None:
-            self.lists.put_back()
+            self.lists.release()
         if self in self.graph._rolling:
             self._leave()
         self.frame, self.head = None, {}
@@ -407,7 +412,7 @@ class Rolled(Carried):
         if self.mark is not None:
             self.mark.again()
         self.done += 1
-        self.lists.put_back()
+        self.lists.release()
         Value._log_writes(self.log)
         number = self.bounds.known[self.done - 1]
         return number if self.item is None else self.item(number)

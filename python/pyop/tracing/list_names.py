@@ -1,8 +1,8 @@
-"""The lists of a function that loops may hold as arrays with a length: it makes them itself, and each use is known.
+"""The variables of a function whose lists loops may hold as arrays with a length, since each use of them is known.
 
-Such a list is bound by ``[...]``, ``[c] * n`` or ``list()``, appended to, popped from, indexed, counted, asked whether
-it is empty, gone through, given to NumPy, and returned. One that is put elsewhere, or given to a function that may keep
-it, is none of them.
+Such a list is appended to, popped from, indexed, counted, asked whether it is empty, gone through, given to NumPy, and
+returned. One that is put elsewhere, or given to a function that may keep it, is none of them. Whether another variable
+holds it, too, is known where a loop begins.
 """
 
 from __future__ import annotations
@@ -43,27 +43,38 @@ def changed_lists(function: ast.FunctionDef) -> list[str]:
     >>> changed_lists(ast.parse(text).body[0])
     ['y']
     """
-    arguments = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
-    others: set[str] = arguments
+    others = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
     bound: set[str] = set()
-    changed: dict[str, None] = {}
-    for node, around in _with_parents(function):
-        if isinstance(node, (ast.Global, ast.Nonlocal)):
-            others.update(node.names)
-        elif isinstance(node, ast.Name):
-            use = _use(node, around)
-            if use is None:
-                others.add(node.id)
-            elif use:
-                changed[node.id] = None
-            elif isinstance(node.ctx, ast.Store):
-                bound.add(node.id)
+    changed: set[str] = set()
+    ended: set[str] = set()  # names that are something else from here on
+    for statement in function.body:
+        for node, around in _with_parents(ast.Module([statement], [])):
+            if isinstance(node, (ast.Global, ast.Nonlocal)):
+                others.update(node.names)
+            elif isinstance(node, ast.Name) and node.id in ended:
+                others.update([] if isinstance(node.ctx, ast.Load) else [node.id])
+            elif isinstance(node, ast.Name):
+                use = _use(node, around)
+                if use is not False:
+                    (others if use is None else changed).add(node.id)
+                elif isinstance(node.ctx, ast.Store):
+                    bound.add(node.id)
+        ended.update(_ends(statement) & changed)
     for loop in ast.walk(function):
         if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Name) and loop.iter.id in changed:
             name = loop.iter.id
             if any(_use(node, around) for node, around in _with_parents(loop) if _is_named(node, name)):
                 others.add(name)  # it grows while it is gone through
-    return sorted((changed.keys() & bound) - others)
+    return sorted((changed & bound) - others)
+
+
+def _ends(statement: ast.stmt) -> set[str]:
+    """Return the variable that a statement of the function's own makes an array of NumPy's: ``y = np.array(y)``."""
+    if not (isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)):
+        return set()
+    target = statement.targets[0]
+    named = isinstance(target, ast.Name) and len(statement.targets) == 1
+    return {target.id} if named and isinstance(statement.value.func, ast.Attribute) else set()
 
 
 def _is_named(node: ast.AST, name: str) -> bool:
@@ -83,7 +94,7 @@ def _use(name: ast.Name, around: tuple[Any, ...]) -> bool | None:
     """Return whether a use changes a list; None for one by which it may be known elsewhere."""
     parent = around[0]
     if isinstance(name.ctx, ast.Store):
-        return False if isinstance(parent, (ast.Assign, ast.AnnAssign)) and _makes_list(parent, name) else None
+        return None if isinstance(parent, ast.AugAssign) else False
     if not isinstance(name.ctx, ast.Load):
         return None
     if isinstance(parent, ast.Attribute):
@@ -108,18 +119,6 @@ def _use(name: ast.Name, around: tuple[Any, ...]) -> bool | None:
     return None
 
 
-def _makes_list(statement: Any, name: ast.Name) -> bool:
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    return targets == [name] and _is_new_list(statement.value)
-
-
-def _is_new_list(value: Any) -> bool:
-    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
-        return _is_new_list(value.left) or _is_new_list(value.right)
-    call = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "list"
-    return call or isinstance(value, (ast.List, ast.ListComp))
-
-
 def _is_constant(index: Any) -> bool:
     return isinstance(index, ast.Constant) or (
         isinstance(index, ast.UnaryOp) and isinstance(index.operand, ast.Constant)
@@ -128,7 +127,7 @@ def _is_constant(index: Any) -> bool:
 
 def _is_known_call(call: ast.Call) -> bool:
     if isinstance(call.func, ast.Name):
-        return call.func.id == "len"
+        return call.func.id in ("len", "sum")
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     return isinstance(owner, ast.Name) and owner.id in _LIBRARIES
 
