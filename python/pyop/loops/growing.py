@@ -106,7 +106,7 @@ def _zeros(graph: Any, size: int, dtype: np.dtype[Any]) -> Any:
 class GrowingList:
     """A list as arrays (`columns`) of which `length` elements are there, a number that loops carry."""
 
-    __slots__ = ("arms", "capacity", "columns", "first", "kind", "length", "loop", "name", "prefix", "texts")
+    __slots__ = ("arms", "capacity", "columns", "first", "kind", "length", "loop", "name", "prefix", "read", "scalars", "texts")
     _pyop_list = True  # for pyop.graph.lists and pyop.compiling.results
 
     def __init__(self, loop: Any, name: str) -> None:
@@ -119,6 +119,8 @@ class GrowingList:
         self.length: Any = 0
         self.prefix: list[Any] = []  # items of another kind, which nobody changes
         self.arms: list[Any] = []  # that it is made in
+        self.scalars: list[Value] = []  # that are among its items
+        self.read = False  # somebody sees whether they are of NumPy
         self.texts: frozenset[int] = frozenset()  # numbers of the constants among its items
 
     @property  # type: ignore[misc]
@@ -184,9 +186,18 @@ class GrowingList:
             value = as_value(x) if is_counter(x) else x._value if is_number(x) else x
             return value if type(value) is Value else self.loop.graph.constant(np.asarray(value, _DTYPES[column]))[()]
         if type(x) is Value:
-            self.loop.weak().needs_scalar(x)
+            self.scalars.append(x)
+            if self.read:
+                self.is_read()
             return x
         return self.loop.graph.constant(np.asarray(x))[()]
+
+    def is_read(self) -> None:
+        """Say that items are read or returned: none of NumPy's scalars among them may be a Python number."""
+        self.read = True
+        for x in self.scalars:
+            self.loop.weak().needs_scalar(x)
+        self.scalars = []
 
     # --- whatever nobody knows
 
@@ -323,6 +334,7 @@ class GrowingList:
     def _read(self, k: int, at: Any) -> Any:
         assert self.kind is not None
         kind, value = self.kind.columns[k], self.columns[k][at]
+        self.is_read()
         if not isinstance(kind, type):
             return self._needed() if kind == _TEXT else value
         return self.loop.counted(value) if kind is int else Number(kind, value[()], self.loop.places())

@@ -9,6 +9,7 @@ from .._core import Value
 from .._tree import flatten
 from ..graph.deciding import Specialise
 from ..graph.graph import Graph
+from ..graph.lists import is_growing
 from .weak import Flagged
 
 __all__ = ["Key", "Peeled", "Unroll", "abandoned", "settled", "tells_how"]
@@ -59,6 +60,9 @@ class Peeled(NamedTuple):
 def settled(graph: Graph, result: Any) -> Any:
     """What a function returns, where it matters that a scalar may be a Python number; or Unroll."""
     weak, known, outputs = graph._weak, graph._unrolled, flatten(result)[0]
+    for leaf in outputs:
+        if is_growing(leaf):
+            leaf.is_read()
     graph._weak = None
     loops = weak.wrong(graph, outputs)
     flags = {Flagged(loop) for loop in weak.returned(outputs) - loops} - known
