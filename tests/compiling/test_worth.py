@@ -133,10 +133,10 @@ def test_ways_that_never_come_again_are_not_all_traced(ticking):
 
 def laid_out(starts, x):
     total = x[0] * 0.0
-    found = []
+    found = {}
     for k in range(len(starts) - 1):
-        found.append(x[int(starts[k]) : int(starts[k + 1])].sum())  # of another size in each iteration
-        total = total + found[-1]
+        found[k] = x[int(starts[k]) : int(starts[k + 1])].sum()  # of another size in each iteration
+        total = total + found[k]
     return total, found
 
 

@@ -49,6 +49,7 @@ _KEPT_BYTES = 1 << 26  # of what was computed beside the graph
 _TURNS = 4  # of a condition to each side
 _CHANGES = 16  # of the outcome at one line, in all
 _COMPUTED_AGAIN = 20  # times as many as the graph has nodes
+_FEW_ITERATIONS = 64
 _numbers = itertools.count(1)
 _OF_GUARDS = Spec(np.dtype(np.bool_), ())
 
@@ -184,6 +185,7 @@ class Decisions:
         "_given",
         "_known",
         "_looked_at",
+        "_loops",
         "_opaque",
         "calls_in_python",
         "deadline",
@@ -203,8 +205,9 @@ class Decisions:
         self._given: dict[int, Any] = {}
         self._known: dict[int, tuple[Any, ...]] = {}
         self._answers: dict[tuple[int, str], int] = {}
-        self._counts: dict[tuple[str, str], dict[int, int]] = {}  # outcomes, by lines
+        self._counts: dict[str, list[int]] = {}  # how often a condition was false, and true, by lines
         self._looked_at = 0
+        self._loops: set[int] = set()  # nodes that are loops
         self._opaque: dict[int, tuple[Any, ...]] = {}  # what calls have returned that nothing is known of
         self._computed = self._bytes = 0
 
@@ -240,7 +243,8 @@ class Decisions:
                 self.give_up("asks for an integer that is too large, or of an array")
             self._answers[key] = outcome
             line = _core.origin_here()
-            self._count(line, asked, outcome)
+            if asked == "t":
+                self._count(line, outcome)
             self._hesitate(line, outcome)
             taken = Taken(asked, outcome, len(self.outcomes) - 1, self.outcomes[0], line)
             self.outcomes.append(outcome)
@@ -250,14 +254,13 @@ class Decisions:
         answer = self._answers[key]
         return bool(answer) if asked == "t" else answer
 
-    def _count(self, line: str, asked: str, outcome: int) -> None:
-        """Give up where a condition goes both ways again and again, or a number is another one each time, in a loop
-        that could not be recorded: on other data it would go another way each time.
+    def _count(self, line: str, outcome: int) -> None:
+        """Give up where a condition goes both ways again and again, in a loop that could not be recorded: on other
+        data it would go another way each time.
         """
-        counts = self._counts.setdefault((line, asked), {})
-        counts[outcome] = counts.get(outcome, 0) + 1
-        turns = min(counts.values()) if asked == "t" and len(counts) == 2 else 0 if asked == "t" else len(counts)
-        if turns >= _TURNS and self.graph._unrolled:
+        counts = self._counts.setdefault(line, [0, 0])
+        counts[outcome] += 1
+        if min(counts) >= _TURNS and self.graph._unrolled:
             because = self._why_unrolled("the loop around it")
             self.reason = RunItself(f"decides by the contents of arrays at {line} in each iteration{because}")
             raise self.reason
@@ -310,6 +313,8 @@ class Decisions:
             self.give_up(f"calls {made.name!r} of another library before it decides by the contents of an array")
         for index in range(self._looked_at, len(self.graph)):
             made = self.graph[index]
+            if getattr(type(made.function), "_pyop_loop", False):
+                self._loops.add(index)
             if made.stateful and type(made.function) is not Taken and index not in self._opaque:
                 self.give_up(f"calls {made.name!r}, which is stateful, before it decides by the contents of an array")
         self._looked_at = len(self.graph)
@@ -332,11 +337,34 @@ class Decisions:
             return self.graph.run(self.graph._value(node, output))
         if node not in self._known:
             before = len(self._known)
+            if self._loops - self._known.keys():
+                self._run_loops(node)
             self._computed += _core.evaluate_beside(self.graph, node, self._known)
             found = self._known[node]
             self._let_go(before)
             return found[output]
         return self._known[node][output]
+
+    def _run_loops(self, node: int) -> None:
+        """Compute the loops of many iterations that lead to a node by a plan each: beside the graph, each iteration
+        would be one of Python's.
+        """
+        waiting, found = [node], set[int]()
+        while waiting:
+            index = waiting.pop()
+            if index not in found and index not in self._known:
+                found.add(index)
+                waiting += [value.node.index for value in self.graph[index].inputs]
+        for index in sorted(found & self._loops):
+            loop = self.graph[index]
+            lower, upper = (self.computed(value.node.index, value.output_index) for value in loop.inputs[:2])
+            if index in self._known or abs(int(upper) - int(lower)) < _FEW_ITERATIONS:
+                continue
+            feeds = {value._key: value for value in loop.inputs if value.node.kind != "constant"}
+            arrays = [self.computed(value.node.index, value.output_index) for value in feeds.values()]
+            results, structure = flatten(loop.outputs)
+            plan = self.graph._compile(results, structure, feeds.values(), whole=False, threads=1)
+            self._known[index] = tuple(plan(*arrays))
 
     def _take_arguments(self) -> None:
         """The arguments as a plan gets them: checked and converted, if they are declared."""

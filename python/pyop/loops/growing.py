@@ -106,7 +106,20 @@ def _zeros(graph: Any, size: int, dtype: np.dtype[Any]) -> Any:
 class GrowingList:
     """A list as arrays (`columns`) of which `length` elements are there, a number that loops carry."""
 
-    __slots__ = ("arms", "capacity", "columns", "first", "kind", "length", "loop", "name", "prefix", "read", "scalars", "texts")
+    __slots__ = (
+        "arms",
+        "capacity",
+        "columns",
+        "first",
+        "kind",
+        "length",
+        "loop",
+        "name",
+        "prefix",
+        "read",
+        "scalars",
+        "texts",
+    )
     _pyop_list = True  # for pyop.graph.lists and pyop.compiling.results
 
     def __init__(self, loop: Any, name: str) -> None:

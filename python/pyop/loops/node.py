@@ -38,6 +38,7 @@ class Loop:
     """
 
     __slots__ = ("__weakref__", "_plans", "body", "carried", "checkpoint", "conditional", "step")
+    _pyop_loop = True  # for pyop.graph.deciding
 
     def __init__(
         self, body: Graph, carried: int, step: int = 1, conditional: bool = False, checkpoint: bool = False
