@@ -18,9 +18,11 @@ Key = tuple[Any, int]  # the code and the place of a loop
 
 
 class Unroll(Specialise):
-    """The trace is made again, with these loops unrolled, because of the line `why`."""
+    """The trace is made again, with these loops unrolled, because of the line `why`; or with loops recorded otherwise, as
+    marks among the keys say.
+    """
 
-    def __init__(self, keys: set[Key]) -> None:
+    def __init__(self, keys: set[Any]) -> None:
         super().__init__(frozenset())
         self.keys = keys
         self.why = _line() if any(type(key) is tuple for key in keys) else ""

@@ -73,8 +73,9 @@ def _ends(statement: ast.stmt) -> set[str]:
     if not (isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)):
         return set()
     target = statement.targets[0]
-    named = isinstance(target, ast.Name) and len(statement.targets) == 1
-    return {target.id} if named and isinstance(statement.value.func, ast.Attribute) else set()
+    if not isinstance(target, ast.Name) or len(statement.targets) > 1:
+        return set()
+    return {target.id} if isinstance(statement.value.func, ast.Attribute) else set()
 
 
 def _is_named(node: ast.AST, name: str) -> bool:
