@@ -18,8 +18,8 @@ Key = tuple[Any, int]  # the code and the place of a loop
 
 
 class Unroll(Specialise):
-    """The trace is made again, with these loops unrolled, because of the line `why`; or with loops recorded otherwise, as
-    marks among the keys say.
+    """The trace is made again, with these loops unrolled, because of the line `why`; or, where the keys are marks, with
+    loops recorded otherwise.
     """
 
     def __init__(self, keys: set[Any]) -> None:
