@@ -166,6 +166,13 @@ def told_by_texts(x):
     return trades
 
 
+def texts_that_are_digits(x):
+    told = ["1", "2"]
+    for v in x:
+        told.append("1" if v > 0.5 else "3")
+    return told
+
+
 def read_in_the_same_iteration(x):
     kept = []
     total = 0.0
@@ -209,7 +216,7 @@ def clipped(x):
     return mean, times, np.array(keep), sum(keep)
 
 
-RECORDED = [told_by_texts, read_in_the_same_iteration, several_at_once, clipped]
+RECORDED = [told_by_texts, texts_that_are_digits, read_in_the_same_iteration, several_at_once, clipped]
 RECORDED += [above, as_an_array, peaks, histogram, pairs, chained, of_another_kind_first, stack, within, gone_through]
 RECORDED += [by_two_loops, behind_the_loop, from_behind, pairs_carried]
 

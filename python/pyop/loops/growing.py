@@ -27,6 +27,7 @@ from .unrolled import Unroll
 
 __all__ = ["GrowingList", "set_iterate"]
 
+_LONGEST = 1 << 16  # items that are looked at before a loop
 _LARGE = 1 << 13  # bytes of an array that is filled rather than copied
 _DTYPES = {float: np.dtype("d"), int: np.dtype("l"), bool: np.dtype("?"), complex: np.dtype("D")}
 _TEXT = "text"
@@ -147,6 +148,8 @@ class GrowingList:
         self.columns, self.capacity, self.first = [], 0, len(items)
         separate = Separate(self.loop.key, self.name) in self.loop.graph._unrolled
         self.prefix = list(items) if separate else []
+        if len(items) > _LONGEST:
+            return False
         kinds = {*map(_kind_of, [] if separate else items)}
         if not kinds:
             told = [mark for mark in self.loop.graph._unrolled if type(mark) is OfKind]
@@ -172,7 +175,7 @@ class GrowingList:
         dtype = _dtype(self.kind.columns[k])
         if not items:
             return _zeros(graph, self.capacity, dtype)
-        if all(map(_is_known, items)):
+        if all(map(_is_known, items)) and self.kind.columns[k] != _TEXT:
             start = np.zeros(self.capacity, dtype)
             start[: len(items)] = items
             return made_value(graph, start)
