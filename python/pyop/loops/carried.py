@@ -24,7 +24,8 @@ from .weak import Weak, key_of
 __all__ = ["Again", "Carried", "Otherwise", "Unit", "fits_scalar", "is_int", "is_known", "same_constant"]
 
 _MISSING: Any = object()
-_MOST = 1 << 31  # what a Python int may grow by in an iteration: it stays an int64
+_MOST = 1 << 31  # what a Python int may be multiplied by in an iteration: it stays an int64
+_LARGEST = 1 << 49  # what it may be, or be set to
 _DTYPES = {int: "l", float: "d", complex: "D", bool: "?"}
 
 
@@ -283,7 +284,7 @@ class Carried:
         self.ints.add(name)
         start = as_value(given)
         if type(start) is not Value:
-            if abs(given) >= _MOST:
+            if abs(given) >= _LARGEST:
                 raise Otherwise
             start = self.graph.constant(np.asarray(given, np.int64))[()]
         unit = Unit(given, [name], start)
@@ -300,7 +301,7 @@ class Carried:
         else:
             unit.reset = max(unit.reset or 0, size)
         if type(held) is int:
-            if abs(held) >= _MOST:
+            if abs(held) >= _LARGEST:
                 raise Otherwise
             return self._constant(held, self.graph.constant(np.int64(0)))
         grown = 0

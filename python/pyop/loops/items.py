@@ -1,6 +1,6 @@
 """Items of lists and tuples, looked up by a number that a loop computes: those of one kind become an array.
 
-``table[k]`` of a list of floats is an element of the array of these, as a Python float. What the list holds when it is
+``table[k]`` of a list of floats is an element of the array of these, as a Python float; of tuples each item is. What the list holds when it is
 asked is what counts, so it may change from iteration to iteration. An index that is out of bounds raises in the plan,
 and the function itself runs.
 """
@@ -29,7 +29,7 @@ class _Item:
     _pyop_checks_results = True
 
     def __call__(self, owner: Any, index: Any) -> Any:
-        if is_counter(index) and type(owner) in (list, tuple) and 0 < len(owner) <= _MOST:
+        if _is_unknown(index) and type(owner) in (list, tuple) and 0 < len(owner) <= _MOST:
             graph: Any = graph_under_twins()
             loop = recorded_loop(graph)
             made = None if loop is None else _looked_up(loop, owner, index)
@@ -39,14 +39,23 @@ class _Item:
         return owner[index]
 
 
+def _is_unknown(index: Any) -> bool:
+    if type(index) is not Value:
+        return is_counter(index)
+    return bool(index._is_scalar) and index.dtype is not None and index.dtype.kind in "iu"
+
+
 def _looked_up(loop: Any, items: Any, index: Any) -> Any:
     """Return an item by a number that is not known; None where the items are of several kinds."""
+    if all(type(x) is tuple and len(x) == len(items[0]) for x in items):
+        parts = [_looked_up(loop, column, index) for column in zip(*items, strict=True)]
+        return None if any(part is None for part in parts) else tuple(parts)
     kinds = {int if is_counter(x) else x._kind if is_number(x) else type(x) for x in items}
     if len(kinds) != 1:
         return None
     kind = kinds.pop()
     if kind in (float, int, bool):
-        if kind is int and any(type(x) is int and abs(x) >= 1 << 31 for x in items):
+        if kind is int and any(type(x) is int and abs(x) >= 1 << 62 for x in items):
             return None
         values = [x.number()._value if is_counter(x) else x._value if is_number(x) else x for x in items]
         known = not any(type(x) is Value for x in values)
