@@ -1,12 +1,14 @@
 """Items of lists and tuples, looked up by a number that a loop computes: those of one kind become an array.
 
-``table[k]`` of a list of floats is an element of the array of these, as a Python float; of tuples each item is. What the list holds when it is
+``table[k]`` of a list of floats is an element of the array of these, as a Python float; of tuples each item is,
+and so are the values of a small dict by ints. What the list holds when it is
 asked is what counts, so it may change from iteration to iteration. An index that is out of bounds raises in the plan,
 and the function itself runs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,10 +19,12 @@ from ..graph.deciding import recorded_loop
 from ..graph.symbolic_number import Number, is_number
 from ..tracing.lifting import ITEM
 from ..tracing.twins import BUILTINS, graph_under_twins
+from .numbers import as_value
 
 __all__: list[str] = []
 
 _MOST = 4096  # items
+_MOST_KEYS = 16  # of a dict
 
 
 class _Item:
@@ -29,10 +33,16 @@ class _Item:
     _pyop_checks_results = True
 
     def __call__(self, owner: Any, index: Any) -> Any:
-        if _is_unknown(index) and type(owner) in (list, tuple) and 0 < len(owner) <= _MOST:
+        if _is_unknown(index) and (
+            (type(owner) in (list, tuple) and 0 < len(owner) <= _MOST) or (type(owner) is dict and _counts(owner))
+        ):
             graph: Any = graph_under_twins()
             loop = recorded_loop(graph)
-            made = None if loop is None else _looked_up(loop, owner, index)
+            made = None
+            if loop is not None and type(owner) is dict:
+                made = _looked_up(loop, [*owner.values()], _place_of(index, owner))
+            elif loop is not None:
+                made = _looked_up(loop, owner, index)
             if made is not None:
                 graph._keep(self)
                 return made
@@ -43,6 +53,20 @@ def _is_unknown(index: Any) -> bool:
     if type(index) is not Value:
         return is_counter(index)
     return bool(index._is_scalar) and index.dtype is not None and index.dtype.kind in "iu"
+
+
+def _counts(owner: dict[Any, Any]) -> bool:
+    return 0 < len(owner) <= _MOST_KEYS and all(type(key) is int for key in owner)
+
+
+def _place_of(index: Any, keys: Iterable[int]) -> Any:
+    """Return the place of a key that is not known; where it is none of them, one that is out of bounds."""
+    keys = [*keys]
+    value: Any = as_value(index) if is_counter(index) else index
+    place: Any = len(keys)
+    for k, key in enumerate(keys):
+        place = np.where(value == key, k, place)
+    return place[()]
 
 
 def _looked_up(loop: Any, items: Any, index: Any) -> Any:
