@@ -456,7 +456,7 @@ def test_a_long_loop_ends_in_the_function_itself() -> None:
         seen = []
         while x[0] > 0:
             x = x - 1.0
-            seen.append(None)
+            seen.append([])
         return len(seen)
 
     compiled = pyop.compile(f)

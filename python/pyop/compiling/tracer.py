@@ -62,7 +62,9 @@ class Tracer:
         from .worth import Deadline, Worth  # by the first function
 
         self.history, self.worth, self.deadline = History(self.name), Worth(self.name), Deadline()
-        self.deadline_of = Deadline
+        # What a derivative does itself is another way, which may be refused: it is compiled, however long that takes.
+        self.derives = hasattr(fn, "_pyop_graph")
+        self.deadline_of = Deadline.never if self.derives else Deadline
         self.unread = unread(fn)
         # Of arrays that the last trace has read, which plans hold but once.
         self.identity = False  # whether the function may ask if two arguments are one array
@@ -122,7 +124,7 @@ class Tracer:
             if paths:
                 plainly.check_paths(paths)
             self.numbers.check(places, misses, hits + misses)
-            if paths != () and self.worth.waits(places, hits):
+            if paths != () and not self.derives and self.worth.waits(places, hits):
                 self.numbers.note(places)
                 if paths and self.worth.most_leave(hits):
                     raise plainly.many_ways(paths)
@@ -142,7 +144,8 @@ class Tracer:
             if reason.leaf is None:
                 self._tell(reason)
             return None, kinds, trees, keys, None, (), False, reason.leaf, itself, False
-        trial = self.worth.note(places, deadline, straight=not (plan.graph._absorbed or outcomes))
+        straight = self.derives or not (plan.graph._absorbed or outcomes)
+        trial = self.worth.note(places, deadline, straight=straight)
         self.numbers.add(places, specialised, bool(outcomes))
         self.worth.loops |= bool(plan.graph._absorbed)
         if not paths:

@@ -11,6 +11,7 @@ Whatever is decided, the bits are the same. `clock` tells the time.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from types import FunctionType
@@ -64,6 +65,11 @@ class Deadline:
     def __init__(self, seconds: float = FIRST) -> None:
         self.begin = clock()
         self._end = self.begin + seconds
+
+    @classmethod
+    def never(cls) -> Deadline:
+        """Return one that is not over, however long it takes."""
+        return cls(math.inf)
 
     def now(self) -> float:
         """Return what the clock says."""
@@ -180,7 +186,7 @@ class Worth:
     ) -> Trial | None:
         """Note what the traces of a call have taken; return the trial that its plan is on.
 
-        A `straight` one, without loops and decisions, is on none.
+        A `straight` one, without loops and decisions, is on none, nor is a derivative.
         """
         taken = clock() - deadline.begin
         if self._cost and taken >= DEAR:

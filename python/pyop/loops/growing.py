@@ -19,7 +19,7 @@ from .._core import Value
 from ..graph.counter import is_counter, size_of
 from ..graph.deciding import recorded_loop
 from ..graph.symbolic_number import Number, is_number
-from ..tracing.made import made_value, uniform
+from ..tracing.made import length, made_value, uniform
 from ..tracing.twins import stand_in
 from .alternatives import NOTHING, constants_by, is_alternative, parts_of
 from .numbers import as_value, named, sizes_of
@@ -404,7 +404,7 @@ class GrowingList:
 
 
 def _len(x: Any) -> Any:
-    return x.size() if type(x) is GrowingList else len(x)
+    return x.size() if type(x) is GrowingList else length(x)
 
 
 def _sum(items: Any, *start: Any, **named: Any) -> Any:

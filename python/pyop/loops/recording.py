@@ -18,6 +18,7 @@ from ..declare.spec import Spec
 from ..graph.counter import Counter
 from ..graph.graph import Graph
 from ..graph.node_call import add, declared_spec, record_of
+from . import numbers  # noqa: F401  # what counters do
 from .node import Loop
 
 __all__ = ["Recording", "add_loop", "copied", "is_stand_in"]

@@ -25,7 +25,7 @@ from ..graph.lists import array_of, holds_values, with_arrays
 from ..graph.sizes import apply
 from .twins import OF_KINDS, STAND_INS, StandIn, graph_under_twins, stand_in
 
-__all__ = ["made_of", "made_value", "uniform"]
+__all__ = ["length", "made_of", "made_value", "uniform"]
 
 _KINDS = "biufc"
 _CALLABLE = (FunctionType, BuiltinFunctionType, type)
@@ -170,7 +170,7 @@ def _full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **op
     return made
 
 
-def _length(x: Any) -> Any:
+def length(x: Any) -> Any:
     """``len(x)``, which may be a symbolic size."""
     if type(x) is Value and graph_under_twins() is not None and x.shape and isinstance(x.shape[0], Dim):
         return x.shape[0]
@@ -221,4 +221,4 @@ for _original in _functions():
         stand_in(_original, _call)
 OF_KINDS[np.ufunc] = lambda x: _Ufunc(x, made_of(x))
 stand_in(np.full, _full)
-stand_in(len, _length)
+stand_in(len, length)
