@@ -171,6 +171,8 @@ class NumbersNeeded:
     def add(self, places: Sequence[Place], specialised: Iterable[int], branches: bool) -> None:
         """Note a trace that was made with these numbers. `branches`: it is of one path among others."""
         for k in specialised:
+            if k >= len(places):
+                continue  # whatever number stands anywhere was asked for
             path = places[k].path
             self._values.setdefault(path, {})[repr(places[k].value)] = None
             if branches:

@@ -62,9 +62,8 @@ class Tracer:
         from .worth import Deadline, Worth  # by the first function
 
         self.history, self.worth, self.deadline = History(self.name), Worth(self.name), Deadline()
-        # What a derivative does itself is another way, which may be refused: it is compiled, however long that takes.
-        self.derives = hasattr(fn, "_pyop_graph")
-        self.deadline_of = Deadline.never if self.derives else Deadline
+        self.derives = hasattr(fn, "_pyop_graph")  # what it does itself may be refused: it is compiled in any case
+        self.deadline_of = Deadline.of_derivative if self.derives else Deadline.of_call
         self.unread = unread(fn)
         # Of arrays that the last trace has read, which plans hold but once.
         self.identity = False  # whether the function may ask if two arguments are one array
@@ -119,7 +118,7 @@ class Tracer:
         if plan is not None and self.last is not None:
             kinds, keys = b"".join(p.kind for p in places), tuple(p.key for p in places)
             return plan, kinds, trees, keys, None, self.last[2], False
-        self.deadline = deadline = self.deadline_of()
+        self.deadline = deadline = self.deadline_of(places)
         try:
             if paths:
                 plainly.check_paths(paths)

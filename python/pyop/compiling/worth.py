@@ -30,6 +30,8 @@ clock = time.thread_time
 """Seconds of this thread: what others do meanwhile is no reason to give up. Tests put another one in its place."""
 FIRST = 0.2
 """Seconds that the traces of one call may take."""
+FIRST_OF_LARGE = 3.0
+"""The same where arrays are so large that the function itself takes long."""
 DEAR = 0.001  # seconds of a trace from which on it is counted
 FREE = 0.05  # that further traces may take for nothing
 _IN_VAIN = 4.0  # times as dear is a trace that no plan comes of
@@ -67,7 +69,13 @@ class Deadline:
         self._end = self.begin + seconds
 
     @classmethod
-    def never(cls) -> Deadline:
+    def of_call(cls, places: Sequence[Place]) -> Deadline:
+        """Return that of a call with these arguments."""
+        elements = sum(place.value.size for place in places if place.kind == b"a")
+        return cls(FIRST if elements < _LARGE else FIRST_OF_LARGE)
+
+    @classmethod
+    def of_derivative(cls, places: Sequence[Place]) -> Deadline:
         """Return one that is not over, however long it takes."""
         return cls(math.inf)
 
