@@ -25,6 +25,7 @@ _APART = frozenset(
         *("logging", "warnings", "linecache", "inspect"),
         *("importlib", "importlib._bootstrap", "importlib._bootstrap_external"),
         *("pyop.tracing.foreign", "pyop.graph.opaque"),  # which make nodes of the calls that they make
+        "pyop.tracing.math_functions",  # which looks functions of the C library up
     )
 )
 _REMEDY = "Pass what it returns as an argument, or call it in a pyop.op(..., stateful=True), which runs in every call"
