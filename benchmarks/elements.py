@@ -39,7 +39,7 @@ class Measured:
 
     @property
     def slow(self) -> bool:
-        """Whether there is something to be mended."""
+        """Return whether there is something to be mended."""
         return self.ns > SLOW or self.ns > self.plain
 
 
@@ -74,7 +74,7 @@ def measure(case: Case, n: int = N) -> Measured | None:
 
 
 def run(harness: Harness) -> list[Row]:
-    """Of each group: how many operations are slower than `SLOW`, or than Python."""
+    """Return of each group how many operations are slower than `SLOW`, or than Python."""
     chosen = list(cases())
     if harness.quick:
         chosen = chosen[::97]

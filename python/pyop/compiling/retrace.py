@@ -205,7 +205,7 @@ class NumbersNeeded:
 
 
 def captured(read: Iterable[Reading]) -> dict[str, tuple[str, str | Spec]]:
-    """What a function has read beside its arguments, as entries of its history."""
+    """Return what a function has read beside its arguments, as entries of its history."""
     return {label: ("captured", f"{_identity(value):x}") for _, _, _, value, label in read}
 
 

@@ -1,4 +1,4 @@
-"""What traces are worth: time goes into a trace only where plans pay it back.
+"""Decide what traces are worth: time goes into a trace only where plans pay it back.
 
     the first trace of a function   may take so long as FIRST; what is foreseen to take longer ends when that is seen
     a further, dear one             waits: until the plans so far have saved as much, or the calls that wait have taken
@@ -89,7 +89,7 @@ class Deadline:
 
 
 class Worth:
-    """What the traces of one function have taken, what its plans have saved, and what other calls wait for."""
+    """Keeps account of what the traces of one function take, what its plans save, and what other calls wait for."""
 
     __slots__ = (
         "_asked",

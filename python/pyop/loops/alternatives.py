@@ -1,4 +1,4 @@
-"""What a loop carries that is one of a few constants, or something else: None until it is found, a state by its name.
+"""Carry what is one of a few constants, or something else: None until it is found, a state by its name.
 
 In a recorded loop such a variable holds a `OneOf`: a number that says which constant it is, 0 for something else, and
 what that is. ``x is None``, ``x == "name"`` and its truth are computed of the number. In the arm of a condition in

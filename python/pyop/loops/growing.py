@@ -30,6 +30,7 @@ __all__ = ["GrowingList", "set_iterate"]
 _LONGEST = 1 << 16  # items that are looked at before a loop
 _LARGE = 1 << 13  # bytes of an array that is filled rather than copied
 _DTYPES = {float: np.dtype("d"), int: np.dtype("l"), bool: np.dtype("?"), complex: np.dtype("D")}
+_LARGEST_SUM = 2.0**62
 _TEXT = "text"
 """The kind of items that are one of a few texts or None: their array holds numbers that say which."""
 
@@ -59,8 +60,8 @@ class OfKind(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """What the items of a list are: types of Python's numbers, names of dtypes of NumPy's scalars, or `_TEXT`; of a
-    tuple several.
+    """Says what the items of a list are: a type of Python's numbers, the name of a dtype of NumPy's scalars, or
+    `_TEXT`; of tuples several.
     """
 
     columns: tuple[Any, ...]
@@ -344,7 +345,10 @@ class GrowingList:
 
     def _item(self, at: Any) -> Any:
         assert self.kind is not None
-        items = tuple([self._read(k, at) for k in range(len(self.columns))])
+        try:
+            items = tuple([self._read(k, at) for k in range(len(self.columns))])
+        except IndexError:  # known already, and Python's list says it in its own words
+            self._needed()
         return items if self.kind.is_tuple else items[0]
 
     def _read(self, k: int, at: Any) -> Any:
@@ -359,8 +363,11 @@ class GrowingList:
         assert self.kind is not None
         if not self.columns:
             return  # the iteration is asked for once more
-        for column, kind, x in zip(self.columns, self.kind.columns, self.kind.parts(item), strict=True):
-            column[at] = self._stored(x, kind)
+        try:
+            for column, kind, x in zip(self.columns, self.kind.columns, self.kind.parts(item), strict=True):
+                column[at] = self._stored(x, kind)
+        except IndexError:
+            self._needed()
 
     # --- as an array, and as a result
 
@@ -415,9 +422,11 @@ def _sum(items: Any, *start: Any, **named: Any) -> Any:
     exact = kind is not None and not kind.is_tuple and kind.columns[0] in (int, bool) and not items.prefix
     if start or named or not exact or recorded_loop(items.loop.graph) is not None:
         items._needed()
-    items.loop.graph._overflows = True
-    column: Any = items.columns[0][: items.length]
-    return items.loop.counted(np.sum(column.astype(np.int64))[()])
+    column: Any = items.columns[0][: items.length].astype(np.int64)
+    size = np.sum(np.abs(column.astype(np.float64)))
+    if not Number(bool, size < _LARGEST_SUM, items.loop.places()):  # decided: NumPy's sum goes round without a word
+        items._needed()
+    return items.loop.counted(np.sum(column)[()])
 
 
 _iterate: Callable[[GrowingList, FrameType], Iterator[Any]]
