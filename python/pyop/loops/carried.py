@@ -16,7 +16,7 @@ from ..graph.counter import is_counter, size_of
 from ..graph.graph import Graph
 from ..graph.symbolic_number import is_number
 from .alternatives import Alternatives, OneOf
-from .numbers import as_value, sizes_of
+from .numbers import DTYPES, as_value, sizes_of
 from .recording import Recording
 from .sites import Site
 from .weak import Weak, key_of
@@ -26,7 +26,6 @@ __all__ = ["Again", "Carried", "Otherwise", "Unit", "fits_scalar", "is_int", "is
 _MISSING: Any = object()
 _MOST = 1 << 31  # what a Python int may be multiplied by in an iteration: it stays an int64
 _LARGEST = 1 << 49  # what it may be, or be set to
-_DTYPES = {int: "l", float: "d", complex: "D", bool: "?"}
 
 
 class Again(Exception):
@@ -219,7 +218,7 @@ class Carried:
             raise Otherwise
         # A Python number in the place of a scalar.
         kind = unit.start.dtype.char if unit.start.dtype is not None else ""
-        if type(held) in _DTYPES and unit.start._is_scalar and kind and fits_scalar(held, kind):
+        if type(held) in DTYPES and unit.start._is_scalar and kind and fits_scalar(held, kind):
             if not unit.weak:
                 unit.weak = True
                 raise Again
@@ -239,7 +238,7 @@ class Carried:
             unit.kind = int
         elif type(held) in (float, bool) or is_number(held):
             unit.kind = held._kind if is_number(held) else type(held)
-            unit.start = self._constant(0, np.zeros(0, _DTYPES[unit.kind]))
+            unit.start = self._constant(0, np.zeros(0, DTYPES[unit.kind]))
         else:
             raise Otherwise
         return unit
@@ -255,7 +254,7 @@ class Carried:
         kind = given._kind if is_number(given) else type(given)
         if is_int(given) and (is_int(held) or name in self.ints):
             return self._int(name, given, held)
-        if kind not in _DTYPES or is_counter(given):
+        if kind not in DTYPES or is_counter(given):
             raise Otherwise
         if type(held) is Value:
             char = held.dtype.char if held.dtype is not None else ""

@@ -15,12 +15,10 @@ from .._core import Value
 from ..graph.counter import is_counter, size_of
 from ..graph.symbolic_number import Number, is_number
 from .carried import Otherwise, fits_scalar, is_int, is_known, same_constant
-from .numbers import LARGEST, as_value, named, sizes_of
+from .numbers import DTYPES, LARGEST, as_value, named, sizes_of
 from .weak import key_of
 
 __all__ = ["Choice", "choice_of", "choose", "itself"]
-
-_DTYPES = {int: "l", float: "d", complex: "D", bool: "?"}
 
 
 class Choice(NamedTuple):
@@ -99,7 +97,7 @@ def itself(value: Value) -> Value:
 
 def _kind(x: Any) -> Any:
     kind: Any = int if is_counter(x) else x._kind if is_number(x) else type(x)
-    return kind if kind in _DTYPES else None
+    return kind if kind in DTYPES else None
 
 
 def _made_number(loop: Any, kind: type, value: Value) -> Number:
@@ -115,7 +113,7 @@ def _scalar(x: Any) -> Value:
 
 
 def _number(graph: Any, x: Any, kind: type) -> Value:
-    return _scalar(x._value if is_number(x) else graph.constant(np.asarray(x, _DTYPES[kind])))
+    return _scalar(x._value if is_number(x) else graph.constant(np.asarray(x, DTYPES[kind])))
 
 
 def _as_scalar(loop: Any, x: Any, like: Value) -> Value:

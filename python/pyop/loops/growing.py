@@ -22,14 +22,13 @@ from ..graph.symbolic_number import Number, is_number
 from ..tracing.made import length, made_value, uniform
 from ..tracing.twins import stand_in
 from .alternatives import NOTHING, constants_by, is_alternative, parts_of
-from .numbers import as_value, named, sizes_of
+from .numbers import DTYPES, as_value, named, sizes_of
 from .unrolled import Unroll
 
 __all__ = ["GrowingList", "set_iterate"]
 
 _LONGEST = 1 << 16  # items that are looked at before a loop
 _LARGE = 1 << 13  # bytes of an array that is filled rather than copied
-_DTYPES = {float: np.dtype("d"), int: np.dtype("l"), bool: np.dtype("?"), complex: np.dtype("D")}
 _LARGEST_SUM = 2.0**62
 _TEXT = "text"
 """The kind of items that are one of a few texts or None: their array holds numbers that say which."""
@@ -84,7 +83,7 @@ def _scalar_kind(x: Any) -> Any:
     if is_alternative(x):
         return _TEXT if parts_of(x)[1] is NOTHING else None
     kind = int if is_counter(x) else x._kind if is_number(x) else type(x)
-    if kind in _DTYPES:
+    if kind in DTYPES:
         return None if type(x) is int and abs(x) >= 1 << 62 else kind
     scalar = x._is_scalar if type(x) is Value else issubclass(kind, np.generic)
     return x.dtype.str if scalar and x.dtype is not None and x.dtype.kind in "biufc" else None
@@ -97,7 +96,7 @@ def _is_known(item: Any) -> bool:
 
 
 def _dtype(column: Any) -> np.dtype[Any]:
-    return _DTYPES[column] if isinstance(column, type) else np.dtype(np.int64 if column == _TEXT else column)
+    return DTYPES[column] if isinstance(column, type) else np.dtype(np.int64 if column == _TEXT else column)
 
 
 def _zeros(graph: Any, size: int, dtype: np.dtype[Any]) -> Any:
@@ -201,7 +200,7 @@ class GrowingList:
             return code if type(code) is Value else self.loop.graph.constant(np.asarray(code, np.int64))[()]
         if isinstance(column, type):
             value = as_value(x) if is_counter(x) else x._value if is_number(x) else x
-            return value if type(value) is Value else self.loop.graph.constant(np.asarray(value, _DTYPES[column]))[()]
+            return value if type(value) is Value else self.loop.graph.constant(np.asarray(value, DTYPES[column]))[()]
         if type(x) is Value:
             self.scalars.append(x)
             if self.read:

@@ -19,8 +19,10 @@ from ..graph.counter import Counter, is_counter, set_arithmetic, size_of
 from ..graph.deciding import recorded_loop
 from ..graph.symbolic_number import Number, counted, is_number
 
-__all__ = ["LARGEST", "Sizes", "as_value", "named", "sizes_of"]
+__all__ = ["DTYPES", "LARGEST", "Sizes", "as_value", "named", "sizes_of"]
 
+DTYPES = {int: np.dtype("l"), float: np.dtype("d"), complex: np.dtype("D"), bool: np.dtype("?")}
+"""What arrays of Python's numbers are of."""
 _MOST = 1 << 50  # what is carried is assumed to be below, until that is shown
 _INT64 = 1 << 62
 LARGEST = 1 << 63
