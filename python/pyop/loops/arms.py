@@ -164,7 +164,7 @@ class Arms:
             names[name] = self._choose(name, a, b, chosen, choices)
         pairs = [(x.yes, x.no) for x in choices]
         weak = loop.weak()
-        flags = weak.flags_of_choices(pairs, [x.made is itself for x in choices]) if weak.follows else {}
+        flags = weak.flags_of_choices(pairs, [x.made is itself for x in choices])
         pairs += [(x[2], x[3]) for x in self.written]
         chosen_flags = [(a, b) for a, b, _ in flags.values()]
         of_yes, of_no, conversions = range(self.first, self.middle), range(self.middle, end), range(end, len(graph))

@@ -106,8 +106,7 @@ class Carried:
             return x
         made: Value = self.graph.constant(np.asarray(x, dtype))[()]
         self.weak().add(made, self.key)
-        if self.weak().follows:
-            self.weak().flags[key_of(made)] = True, type(x)
+        self.weak().flags[key_of(made)] = True, type(x)
         return made
 
     def weak(self) -> Weak:

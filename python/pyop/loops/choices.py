@@ -77,7 +77,7 @@ def choose(loop: Any, truth: Any, a: Any, b: Any) -> Any:
 
 
 def _flags(weak: Any, choice: Choice) -> Any:
-    follows = weak.follows and choice.made is itself
+    follows = choice.made is itself
     return weak.flags_of_choices([(choice.yes, choice.no)], [True]).values() if follows else ()
 
 
@@ -101,8 +101,7 @@ def _kind(x: Any) -> Any:
 
 
 def _made_number(loop: Any, kind: type, value: Value) -> Number:
-    if loop.weak().follows:
-        loop.weak().flags[key_of(value)] = True, kind
+    loop.weak().flags[key_of(value)] = True, kind
     return Number(kind, value, loop.places())
 
 

@@ -36,7 +36,7 @@ from .recording import Recording, add_loop
 from .sites import Site
 from .surroundings import Surroundings
 from .unrolled import Key, Peeled, Unroll
-from .weak import BY_NAME, Flagged, Flags
+from .weak import BY_NAME, Flags
 
 __all__ = ["FEW", "Peeled", "Rolled", "Unroll"]
 
@@ -72,7 +72,7 @@ class Rolled(Carried):
         self.code = self.site = site  # what the code says; and with all that are variables here
         self.tuples = Tuples((), {})
         self.alternatives = Alternatives(graph, (), {})
-        self.flags = Flags((), {}, None, False)
+        self.flags = Flags((), {}, None)
         self.key = key
         self.done = -1
         self.plain: Any = None
@@ -131,10 +131,8 @@ class Rolled(Carried):
         if not self.alternatives.split(now, None):
             self.give_up()
         site = self.code.among(self.around.places, self.tuples.names, self.alternatives.names)
-        marked = any(type(mark) is Flagged for mark in self.graph._unrolled)  # a loop around it hands it on
-        self.weak().follows = marked
         self.weak().by_name |= not BY_NAME.isdisjoint(self.around.names)
-        self.flags = Flags(sorted(site.inner), now, self.graph._weak, marked)
+        self.flags = Flags(sorted(site.inner), now, self.graph._weak)
         self.site = site.among((), self.flags.names)
         self.head = now
         self.once = self.bounds.known is not None
@@ -220,7 +218,8 @@ class Rolled(Carried):
         self.passes += 1
         if self.passes > _PASSES:
             return self._otherwise()
-        if self.alternatives.new:
+        if self.alternatives.new or self.flags.lost:
+            self.flags.drop(self.head)
             self.alternatives.new = False
             self.head = self.alternatives.joined(self.head)
             if not self.alternatives.split(self.head, None):
@@ -293,6 +292,7 @@ class Rolled(Carried):
     def holds(self, condition: Value) -> None:
         """Take what a ``while`` goes on by."""
         now = self._now()
+        self.flags.behind(now, self.handed, self.weak())
         if self.written or self.arms or any(now.get(x) is not self.handed.get(x) for x in self.site.carried):
             self.give_up()  # its condition does something
         self.condition, self.conditions_end = condition, len(self.graph)
@@ -306,6 +306,9 @@ class Rolled(Carried):
                 self.give_up()  # one was left on its way
             if self.mark is not None:
                 self._ended(now)
+            if lost := {f"{name}?" for name in self.flags.lost}:
+                self.units = [unit for unit in self.units if lost.isdisjoint(unit.names)]
+                raise Again
             results = self._results(now)
             if any(self.graph[k].stateful for k in range(self.start, len(self.graph))):
                 self.give_up()

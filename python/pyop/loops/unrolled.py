@@ -10,7 +10,6 @@ from .._tree import flatten
 from ..graph.deciding import Specialise
 from ..graph.graph import Graph
 from ..graph.lists import is_growing
-from .weak import Flagged
 
 __all__ = ["Key", "Peeled", "Unroll", "abandoned", "settled", "tells_how"]
 
@@ -66,9 +65,7 @@ def settled(graph: Graph, result: Any) -> Any:
         if is_growing(leaf):
             leaf.is_read()
     graph._weak = None
-    loops = weak.wrong(graph, outputs)
-    flags = {Flagged(loop) for loop in weak.returned(outputs) - loops} - known
-    loops |= weak.returned(outputs) - {flag.loop for flag in flags}
-    if keys := flags | {loop if Peeled(loop) in known else Peeled(loop) for loop in loops}:
+    loops = weak.wrong(graph, outputs) | weak.returned(outputs)
+    if keys := {loop if Peeled(loop) in known else Peeled(loop) for loop in loops}:
         raise Unroll(keys)
     return weak.settled(result)

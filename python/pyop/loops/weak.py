@@ -9,7 +9,6 @@ carry a flag, too, that says whether it still is what it was: that decides what 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from ..graph.symbolic_number import Number, OnNumbers, is_number
 from .node import Branch, Loop
 from .recording import is_stand_in
 
-__all__ = ["BY_NAME", "Flagged", "Flags", "Weak"]
+__all__ = ["BY_NAME", "Flags", "Weak"]
 
 _PLAIN = frozenset((np.add, np.subtract, np.multiply, np.negative, np.positive, np.absolute))
 _COMPARISONS = frozenset((np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal))
@@ -38,13 +37,6 @@ _STORED = {"f": "dDgG", "i": "lqdD", "c": "DG"}
 _Key = tuple[int, int]
 
 
-@dataclass(frozen=True)
-class Flagged:
-    """A loop says of what it carries whether it still is a Python number."""
-
-    loop: Any
-
-
 def key_of(value: Value) -> _Key:
     return value.node.index, value.output_index
 
@@ -57,10 +49,11 @@ class Weak:
         self.carried: dict[int, tuple[Any, list[Value], list[_Key], bool]] = {}
         self.chosen: dict[int, list[tuple[_Key, _Key]]] = {}
         self.ones: list[tuple[Value, int, Value, int, Any]] = []
-        self.follows = False  # each flag, since some are returned
         self.by_name = False  # np.add and the like may be called, which return no Python number
         self.flags: dict[_Key, tuple[Any, type]] = {}  # whether it still is a Python number, and of which kind
+        self.needed: set[_Key] = set()  # what must be a scalar of NumPy
         self.strong: set[_Key] = set()  # what a flag says of that it is none
+        self.raising: set[_Key] = set()  # where Python raises if it is one, and NumPy does not
 
     def add(self, value: Value, loop: Any) -> None:
         """Say that it may be a Python number."""
@@ -68,13 +61,14 @@ class Weak:
 
     def needs_scalar(self, value: Value) -> None:
         """Say that it must be a scalar of NumPy."""
-        self.strong.add(key_of(value))
+        self.needed.add(key_of(value))
 
     def forget(self, first: int) -> None:
         """Forget what was said of nodes from `first` on, which are written down once more."""
         self.loops = {key: loop for key, loop in self.loops.items() if key[0] < first}
         self.flags = {key: flag for key, flag in self.flags.items() if key[0] < first}
-        self.strong = {key for key in self.strong if key[0] < first}
+        for keys in (self.needed, self.strong, self.raising):
+            keys.difference_update([key for key in keys if key[0] >= first])
         self.carried = {node: x for node, x in self.carried.items() if node < first}
         self.chosen = {node: x for node, x in self.chosen.items() if node < first}
 
@@ -120,7 +114,7 @@ class Weak:
             elif type(x) not in (int, float):
                 return None
         if divides and not _is_divided(node, key_of(node.inputs[0])):
-            value.graph._overflows = True  # where Python raises
+            self.raising.add(key_of(value))
         made = bool if compares else float
         if not flags:
             return True, made
@@ -180,8 +174,31 @@ class Weak:
             for at in readers.get(key, ()):
                 if not self._may_read(graph, at, key, also):
                     bad.add(loop)
-        bad.update(self.loops[key] for key in self.strong & self.loops.keys())
+        told = self._told_by_flags(graph, outputs)
+        bad.update(self.loops[key] for key in (self.needed | (self.strong & told)) & self.loops.keys())
+        if not told.isdisjoint(self.raising):
+            graph._overflows = True
         return bad
+
+    def _told_by_flags(self, graph: Graph, outputs: list[Any]) -> set[_Key]:
+        """Return the scalars whose flags, or what is told instead, make those of what is returned."""
+        loops = [(node, values) for node, (_, values, _, _) in self.carried.items()]
+        stand_ins = {key_of(value): (node, j) for node, values in loops for j, value in enumerate(values)}
+        waiting = [key for key in {key_of(x) for x in outputs if type(x) is Value} if key in self.flags]
+        found: set[_Key] = set()
+        while waiting:
+            key = waiting.pop()
+            if key in found:
+                continue
+            found.add(key)
+            at, j = stand_ins.get(key, key)
+            if at in self.carried:
+                waiting += [self.carried[at][2][j], key_of(graph[at].inputs[2 + j])]
+            elif at in self.chosen:
+                waiting += self.chosen[at][j]
+            else:
+                waiting += [key_of(value) for value in graph[at].inputs if value.shape == ()]
+        return found
 
     def note_one(self, a: Value, b: Value, loop: Any) -> None:
         """Say that two arrays behind a loop may be one array: neither may be written, nor both be handed out."""
@@ -313,16 +330,17 @@ def _is_number(graph: Graph, value: Value) -> bool:
 class Flags:
     """Whether the variables of a loop still are the Python numbers that they were, as variables of the loop."""
 
-    __slots__ = ("kinds",)
+    __slots__ = ("kinds", "lost")
 
-    def __init__(self, names: Iterable[str], now: dict[str, Any], weak: Weak | None, marked: bool) -> None:
+    def __init__(self, names: Iterable[str], now: dict[str, Any], weak: Weak | None) -> None:
         self.kinds: dict[str, type] = {}
+        self.lost: set[str] = set()  # of which an iteration leaves a number of another kind
         known = {} if weak is None else weak.flags
         for name in names:
             x: Any = now.get(name)
             if type(x) is Value and key_of(x) in known:
                 now[f"{name}?"], self.kinds[name] = known[key_of(x)]
-            elif marked and (type(x) in (float, int, bool) or (is_number(x) and x._kind in (float, int, bool))):
+            elif type(x) in (float, int, bool) or (is_number(x) and x._kind in (float, int, bool)):
                 now[f"{name}?"], self.kinds[name] = True, x._kind if is_number(x) else type(x)
 
     def names(self, names: frozenset[str]) -> frozenset[str]:
@@ -338,10 +356,17 @@ class Flags:
             elif type(x) is Value:
                 now[f"{name}?"], of = weak.flag_of(x)
                 if of is not kind and of is not None:
-                    now[f"{name}?"] = None  # of another kind: nobody carries that
+                    self.lost.add(name)
+            elif type(x) is kind or (kind is int and is_counter(x)) or getattr(x, "_kind", None) is kind:
+                now[f"{name}?"] = True
             else:
-                same = type(x) is kind or (kind is int and is_counter(x)) or getattr(x, "_kind", None) is kind
-                now[f"{name}?"] = same or None
+                self.lost.add(name)
+
+    def drop(self, now: dict[str, Any]) -> None:
+        """Follow the flags no more of which an iteration leaves a number of another kind."""
+        for name in self.lost:
+            del self.kinds[name], now[f"{name}?"]
+        self.lost = set()
 
     def note(self, held: dict[str, Any], weak: Weak) -> None:
         """Say which Values have which flags."""
