@@ -458,7 +458,7 @@ class Tracer:
                 if graph._rolling:
                     unrolled.abandoned(graph)
                     if not (isinstance(error, _STOPS) or is_of_arguments(error) or unrolled.tells_how(error)):
-                        raise unrolled.Unroll({loop.key for loop in graph._rolling}) from None
+                        raise unrolled.Unroll({loop.blamed for loop in graph._rolling}) from None
                 changed = any(map(is_changed, (tree for tree, _ in arguments), handed, given)) or has_effects(graph)
                 elsewhere = decisions.branched or changed or (self.catches and not self.options.fallback)
                 if elsewhere and decisions.reason is None and isinstance(error, Exception) and not was_refused(error):

@@ -94,7 +94,7 @@ def needed_by_loops(needed: Specialise) -> set[Any]:
     found: set[Any] = set(getattr(needed, "keys", ()))  # loops.rolled.Unroll
     asked: Any = needed.places
     return found | {
-        place.__self__.key for place in asked if hasattr(place, "__self__") and hasattr(place.__self__, "key")
+        place.__self__.blamed for place in asked if hasattr(place, "__self__") and hasattr(place.__self__, "blamed")
     }
 
 

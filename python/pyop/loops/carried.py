@@ -21,7 +21,7 @@ from .recording import Recording
 from .sites import Site
 from .weak import Weak, key_of
 
-__all__ = ["Again", "Carried", "Otherwise", "Unit", "fits_scalar", "is_int", "is_known", "same_constant"]
+__all__ = ["Again", "Carried", "Otherwise", "Unit", "fits_scalar", "is_int", "is_known", "one_memory", "same_constant"]
 
 _MISSING: Any = object()
 _MOST = 1 << 31  # what a Python int may be multiplied by in an iteration: it stays an int64
@@ -96,6 +96,7 @@ class Carried:
     bound_at_times: set[str]
     chosen: dict[int, tuple[Value, ...]]  # of an array that two arms have made: that, and the two
     once: bool
+    expected: Any  # what is foreseen
 
     def _give_up_all(self) -> NoReturn:
         raise NotImplementedError
@@ -181,6 +182,8 @@ class Carried:
                     raise Otherwise
                 unit.start = self._constant(unit.handle, result)
                 raise Again
+            if self.expected is not None and result._key == unit.stand_in._key:
+                raise Otherwise  # it is not changed this time
             results.append(result)
         return results
 
@@ -332,7 +335,7 @@ class Carried:
         if node >= self.recording.first:
             return False
         for unit in (*self.news, *self.units):
-            if type(unit.handle) is Value and _one_memory(handle, unit.handle):
+            if type(unit.handle) is Value and one_memory(handle, unit.handle):
                 if unit.names and unit in self.units:
                     raise Otherwise  # what it was first is written under another name
                 return False
@@ -348,13 +351,13 @@ class Carried:
         for unit in named:
             if unit.start._is_scalar:
                 continue
-            if any(unit.handle._is_related(other.handle) or _one_memory(unit.handle, other.handle) for other in memory):
+            if any(unit.handle._is_related(other.handle) or one_memory(unit.handle, other.handle) for other in memory):
                 raise Otherwise
             if (unit.written or self._may_be_behind(unit)) and not (unit.handle._is_alone() and self._only_here(unit)):
                 raise Otherwise
         for k, a in enumerate(memory):
             for b in memory[:k]:
-                if _one_memory(a.handle, b.handle) or a.handle._is_related(b.handle):
+                if one_memory(a.handle, b.handle) or a.handle._is_related(b.handle):
                     raise Otherwise
 
     def _may_be_behind(self, unit: Unit) -> bool:
@@ -445,7 +448,8 @@ def is_known(value: Value) -> bool:
     )
 
 
-def _one_memory(a: Value, b: Value) -> bool:
+def one_memory(a: Value, b: Value) -> bool:
+    """Return whether two arrays show one memory."""
     return a is b or a._shares_memory(b)
 
 

@@ -26,12 +26,13 @@ from ..graph.deciding import recorded_loop
 from ..graph.graph import Graph
 from ..graph.symbolic_number import Number
 from .alternatives import Alternatives
-from .carried import Again, Carried, Otherwise, Unit
+from .carried import Again, Otherwise, Unit
+from .ends import Ends
+from .expected import Expected, Unexpected
 from .foreseen import foreseen
 from .frames import Tuples, locals_of, put
 from .held_lists import Lists
-from .junction import join
-from .numbers import LARGEST, as_value, named, sizes_of
+from .numbers import LARGEST, named, sizes_of
 from .recording import Recording, add_loop
 from .sites import Site
 from .surroundings import Surroundings
@@ -46,7 +47,7 @@ _PASSES = 8
 _EXIT = Spec(np.dtype(np.int64), ())
 
 
-class Rolled(Carried):
+class Rolled(Ends):
     """The iterator of a loop that becomes a node."""
 
     def __init__(
@@ -63,7 +64,7 @@ class Rolled(Carried):
         self.bounds = bounds
         self.mark = mark  # of a loop that may be left early
         self.exit: Any = None  # the number of the exit taken, once it is a node
-        self.leaves = False  # an iteration may leave it
+        self.expected: Expected | None = None  # what it carries, if that is foreseen
         self.once = False  # whether there is an iteration for sure
         self.item = item  # what the loop gets for a number; None: the number
         self.source = plain  # what makes the iterator that Python has here
@@ -82,13 +83,8 @@ class Rolled(Carried):
         self.handed: dict[str, Any] = {}
         self.around: Any = None  # what the body reaches beside its variables
         self.lists: Any = None  # those that it holds as arrays
-        self.units: list[Unit] = []
-        self.affine: dict[str, Any] = {}
-        self.ints: set[str] = set()
         self.recording: Recording | None = None
         self.written: list[Any] = []
-        self.news: list[Unit] = []
-        self.passes = 0
         self.arms: list[Any] = []  # those that are being recorded
         self.views: list[tuple[Value, int]] = []  # what must not be written, with what its memory holds
         self.condition: Value | None = None  # of a ``while``, if it is not known
@@ -135,11 +131,18 @@ class Rolled(Carried):
         self.flags = Flags(sorted(site.inner), now, self.graph._weak)
         self.site = site.among((), self.flags.names)
         self.head = now
-        self.once = self.bounds.known is not None
-        self.units, self.affine, self.ints, self.passes, self.bound_at_times = [], {}, set(), 0, set()
+        self._begin(self.code.expected)
         if len(self.rest) < 2 or self.done > _PEELED if self.bounds.known is not None else False:
             return self._unrolled()
         return self._open()
+
+    def _begin(self, expected: Expected | None) -> None:
+        """Know nothing of an iteration but what is expected of it."""
+        if expected is not None and (expected.done != self.done or Unexpected(self.key) in self.graph._unrolled):
+            expected = None
+        self.expected, self.is_foreseen = expected, expected is None
+        self.units, self.news, self.affine, self.ints, self.bound_at_times = [], [], {}, set(), set()
+        self.passes, self.leaves, self.once = 0, False, self.bounds.known is not None
 
     def _looks_around(self) -> bool:
         """Note what the body reaches; return whether all that it does is compute."""
@@ -191,8 +194,13 @@ class Rolled(Carried):
             self.mark.again()
         return self._next()
 
+    @property
+    def blamed(self) -> Any:
+        """Return what is to be done otherwise in the next trace if this loop cannot be recorded."""
+        return self.key if self.expected is None else Unexpected(self.key)
+
     def give_up(self) -> NoReturn:
-        raise Unroll({self.key})
+        raise Unroll({self.blamed})
 
     @property
     def trips(self) -> Any:
@@ -215,8 +223,7 @@ class Rolled(Carried):
 
     def _open(self) -> Any:
         """Ask for the iteration, with stand-ins for what is known to be carried."""
-        self.passes += 1
-        if self.passes > _PASSES:
+        if self.passes >= _PASSES:
             return self._otherwise()
         if self.alternatives.new or self.flags.lost:
             self.flags.drop(self.head)
@@ -240,7 +247,26 @@ class Rolled(Carried):
                 self.weak().add(unit.stand_in, self.key)
         self.live = [recording.stand_in(_EXIT, True, "exit")] if self.leaves else []
         self.one = []
+        if not self.is_foreseen:
+            return self._foresee()
+        self.passes += 1
         return self._hand_out()
+
+    def _foresee(self) -> Any:
+        """Carry what is expected, without asking for the iteration that would show it."""
+        self.is_foreseen = True
+        assert self.expected is not None
+        if not self.expected.foresee(self):
+            return self._unforeseen()
+        self._drop()
+        return self._open()
+
+    def _unforeseen(self) -> Any:
+        """Open the iteration as one of which nothing is known."""
+        self.news = []
+        self._drop()
+        self._begin(None)
+        return self._open()
 
     def _hand_out(self) -> Any:
         held = dict(self.head)
@@ -289,14 +315,6 @@ class Rolled(Carried):
         start = self.bounds.start if self.bounds.known is None else self.rest.start
         return self.head[name] + (counter - start) * by
 
-    def holds(self, condition: Value) -> None:
-        """Take what a ``while`` goes on by."""
-        now = self._now()
-        self.flags.behind(now, self.handed, self.weak())
-        if self.written or self.arms or any(now.get(x) is not self.handed.get(x) for x in self.site.carried):
-            self.give_up()  # its condition does something
-        self.condition, self.conditions_end = condition, len(self.graph)
-
     def _behind(self, now: dict[str, Any]) -> Any:
         """The iteration is written down."""
         assert self.recording is not None
@@ -325,22 +343,8 @@ class Rolled(Carried):
             self._drop()
             return self._open()
         except Otherwise:
-            return self._otherwise()
+            return self._otherwise() if self.expected is None else self._unforeseen()
         return self._close(now, results)
-
-    def _ended(self, now: dict[str, Any]) -> None:
-        """Look how an iteration has ended that may have left the loop."""
-        if self.mark.over:
-            if self.passes > 1 or self.written:
-                self.give_up()
-            self._drop()
-            self._over(now)
-        if self.passes == 1:
-            self.once = self.once and self.condition is None
-        if not self.leaves and (type(self.mark.way) is not int or self.mark.way > 0):
-            self.leaves = True
-            self._results(now)
-            raise Again
 
     def _settle_lists(self) -> None:
         """Make room for what the lists get, now that it is known how much that is at most."""
@@ -348,29 +352,6 @@ class Rolled(Carried):
         if small is not None:
             self.units = [unit for unit in self.units if not any(unit.handle is column for column in small)]
             raise Again
-
-    def _exit_of(self) -> Value:
-        """Return the number of the exit that an iteration takes, 0 if none."""
-        way = self.mark.way
-        value = as_value(way) if type(way) is not int else self.graph.constant(np.asarray(way, np.int64))
-        made: Value = value[()]
-        return made
-
-    def _goes_on(self) -> list[Value]:
-        """Return the truth by which there is an iteration, if it is not always so."""
-        if self.mark is not None and self.mark.endless and self.condition is None and not self.live:
-            self.give_up()  # nobody knows whether it ends
-        if not self.live:
-            return [] if self.condition is None else [self.condition]
-        alive = self.live[0] <= 0
-        if self.condition is None:
-            return [alive[()]]
-        nodes = range(self.start, self.conditions_end)
-        return [self._as_value(x) for x in join(self.graph, alive, nodes, (), [(self.condition, False)])]
-
-    def _as_value(self, x: Any) -> Value:
-        made: Value = self.graph.constant(np.asarray(x))[()] if type(x) is bool else x
-        return made
 
     def _rewind(self) -> None:
         """Put back what the iteration has written."""
@@ -436,6 +417,7 @@ class Rolled(Carried):
             if known is None or self.item is not None:
                 self._give_up_all()
             behind[name] = self.rest[-1]
+        self.code.expected = None if self.alternatives.kinds else Expected(self)
         self._rewind()
         starts = [unit.start for unit in self.units]
         for unit in self.units:
@@ -500,4 +482,4 @@ class Rolled(Carried):
             self.outer += self.log
         Value._log_writes(self.outer)
         self.graph._rolling.remove(self)
-        self.recording = None
+        self.recording = self.expected = None

@@ -33,7 +33,10 @@ _FAST = re.compile(r"(LOAD|STORE|DELETE)_FAST")
 class Site:
     """A loop in a code object: `start` is where its body begins, `end` where it goes on behind."""
 
-    __slots__ = ("behind", "carried", "code", "end", "fresh", "header", "inner", "read", "start", "stored", "targets")
+    __slots__ = (
+        *("behind", "carried", "code", "end", "expected", "fresh", "header", "inner", "read", "start", "stored"),
+        "targets",
+    )
 
     def __init__(self, code: CodeType, header: int, start: int, end: int) -> None:
         self.code = code
@@ -50,6 +53,7 @@ class Site:
         self.behind = self.carried & live_at(code, end)
         self.inner = self.carried & live_at(code, start, end)
         self.fresh = self.behind - self.inner  # which each iteration binds before it reads them
+        self.expected: Any = None  # what the loop carried last time (`expected`)
 
     def globals_read(self) -> set[str]:
         """The names of globals that the body reads."""
