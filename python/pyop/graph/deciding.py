@@ -49,7 +49,7 @@ _KEPT_BYTES = 1 << 26  # of what was computed beside the graph
 _TURNS = 4  # of a condition to each side
 _CHANGES = 16  # of the outcome at one line, in all
 _COMPUTED_AGAIN = 20  # times as many as the graph has nodes
-_FEW_ITERATIONS = 64
+_FEW_ITERATIONS = 4
 _numbers = itertools.count(1)
 _OF_GUARDS = Spec(np.dtype(np.bool_), ())
 

@@ -51,7 +51,7 @@ class Site:
         self.targets = _targets(ops) or frozenset()
         self.carried = self.stored & live_at(code, header)
         self.behind = self.carried & live_at(code, end)
-        self.inner = self.carried & live_at(code, start, end)
+        self.inner = self.carried & live_at(code, start, header, end)
         self.fresh = self.behind - self.inner  # which each iteration binds before it reads them
         self.expected: Any = None  # what the loop carried last time (`expected`)
 
@@ -168,37 +168,40 @@ def _target(op: dis.Instruction) -> int:
     return target
 
 
-def live_at(code: CodeType, offset: int, but: int = -1) -> frozenset[str]:
-    """Return the variables that hold at an instruction what may be read later; `but`: not from that one on."""
-    names, masks = _live(code, but)
-    mask = masks[_map(code)[1][offset]]
+def live_at(code: CodeType, offset: int, start: int = 0, end: int = -1) -> frozenset[str]:
+    """Return the variables that hold at an instruction what may be read later, by the instructions from `start` to
+    `end`.
+    """
+    first, names, masks = _live(code, start, end)
+    mask = masks[_map(code)[1][offset] - first]
     return frozenset(name for k, name in enumerate(names) if mask >> k & 1)
 
 
 @lru_cache(maxsize=1024)
-def _live(code: CodeType, but: int) -> tuple[list[str], list[int]]:
-    """Return the variables of a code object, and for each instruction a bit for each that is live there: from the end
-    to the beginning, until nothing changes.
+def _live(code: CodeType, start: int, end: int) -> tuple[int, list[str], list[int]]:
+    """Return the number of the first of these instructions, the variables of a code object, and for each instruction a
+    bit for each that is live there: from the end to the beginning, until nothing changes.
     """
     ops, place, arms = _map(code)
+    first, last = place[start], len(ops) if end < 0 else place[end]
     names: dict[str, int] = {}
     rows = []
-    for k, op in enumerate(ops):
-        first: dict[str, str] = {}
+    for k in range(first, last):
+        op = ops[k]
+        uses: dict[str, str] = {}
         for kind, name in _uses(op):
-            first.setdefault(name, kind)
-        read = sum(1 << names.setdefault(name, len(names)) for name, kind in first.items() if kind == "LOAD")
-        bound = sum(1 << names.setdefault(name, len(names)) for name, kind in first.items() if kind != "LOAD")
+            uses.setdefault(name, kind)
+        read = sum(1 << names.setdefault(name, len(names)) for name, kind in uses.items() if kind == "LOAD")
+        bound = sum(1 << names.setdefault(name, len(names)) for name, kind in uses.items() if kind != "LOAD")
         goes = [] if op.opname.startswith(_ENDS) else [k + 1]
         if goes and is_jump(op) and k not in arms:
             target = place[_target(op)]
             if op.opname in _ALWAYS:
                 goes = []
-            if _target(op) != but:
-                goes.append(arms.get(target, target) if target <= k else target)
-        rows.append((k, read, ~bound, goes))
+            goes.append(arms.get(target, target) if target <= k else target)
+        rows.append((k - first, read, ~bound, [to - first for to in goes if first <= to < last]))
     rows.reverse()
-    live = [0] * (len(ops) + 1)
+    live = [0] * (last - first)
     changed = True
     while changed:
         changed = False
@@ -210,7 +213,7 @@ def _live(code: CodeType, but: int) -> tuple[list[str], list[int]]:
             if now != live[k]:
                 live[k] = now
                 changed = True
-    return [*names], live
+    return first, [*names], live
 
 
 @lru_cache(maxsize=1024)

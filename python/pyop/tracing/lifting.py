@@ -41,6 +41,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LOOPS = (ast.For, ast.While)
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 _HELD = (ast.Try, getattr(ast, "TryStar", ast.Try), ast.Match)
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 _YIELDS = (ast.Yield, ast.YieldFrom, ast.Await)
 _ON, _OFF, _EITHER = 1, 2, 3  # goes on behind, leaves, or one of them
 _CONTINUE, _BREAK = -1, 1
@@ -73,7 +74,7 @@ def lift(function: ast.FunctionDef) -> None:
 
 
 def _lift(function: ast.FunctionDef, conditions: Conditions) -> None:
-    for part in _own(function):
+    for part in _statements(function):
         if isinstance(part, ast.FunctionDef):
             _lift(part, conditions)
     if not any(isinstance(part, _YIELDS) for part in _own(function)):
@@ -104,7 +105,7 @@ class _Function:
         self.exits = [_Exits(self.conditions, None)]
         self.result = self.conditions.name("r")
         body = function.body
-        inner = any(isinstance(part, ast.Return) and part not in body for part in _own(function))
+        inner = any(isinstance(part, ast.Return) and part not in body for part in _statements(function))
         if inner and _falls(body) & _ON:
             end = ast.Return(ast.Constant(None))
             body = [*body, _place(ast.copy_location(end, body[-1]), body[-1])]
@@ -303,13 +304,25 @@ def _loaded(target: Any) -> Any:
 
 
 def _own(function: Any) -> list[Any]:
-    """Return the nodes of a function or statement, but for those of the functions in it."""
+    """Return the nodes of a function, but for those of the functions in it."""
     waiting, found = [*ast.iter_child_nodes(function)], []
     while waiting:
         part = waiting.pop()
         found.append(part)
         if not isinstance(part, _SCOPES):
             waiting += ast.iter_child_nodes(part)
+    return found
+
+
+def _statements(at: Any) -> list[Any]:
+    """Return the statements in a statement, handlers and cases too, but for those of the functions in it."""
+    waiting, found = [at], []
+    while waiting:
+        part = waiting.pop()
+        for field in _BLOCKS:
+            inner = getattr(part, field, ())
+            found += inner
+            waiting += [x for x in inner if not isinstance(x, _SCOPES)]
     return found
 
 
@@ -332,42 +345,40 @@ def _falls_one(statement: ast.stmt) -> int:
     if isinstance(statement, ast.With):
         return _falls(statement.body) | _ON
     if isinstance(statement, _LOOPS) and not _is_held(statement):
-        leaves = any(isinstance(x, (ast.Return, ast.Raise, ast.Assert)) for x in _own(statement))
+        leaves = any(isinstance(x, (ast.Return, ast.Raise, ast.Assert)) for x in _statements(statement))
         # Its ``else`` may leave the loop around it.
         return _EITHER if leaves or _falls(statement.orelse) & _OFF else _ON
     return _EITHER if isinstance(statement, ast.Assert) else _ON
 
 
 def _leaves_at_all(statement: ast.stmt) -> bool:
-    return any(isinstance(part, (*_LEAVES, ast.Assert)) for part in _own(statement))
+    return any(isinstance(part, (*_LEAVES, ast.Assert)) for part in _statements(statement))
 
 
 def _is_raw(statement: ast.AST) -> bool:
     """Return True where something is left from within ``try`` or ``match``, which is done as it is written."""
-    return any(isinstance(part, _HELD) and _leaves_at_all(part) for part in _own(statement))
+    return any(isinstance(part, _HELD) and _leaves_at_all(part) for part in _statements(statement))
 
 
 def _is_held(loop: ast.stmt) -> bool:
     """Return True where a loop is left from within ``try`` or ``match``, or an exit from within ``with`` computes."""
     exits = (ast.Return, ast.Raise, ast.Assert)
     return _is_raw(loop) or any(
-        isinstance(part, ast.With) and any(isinstance(x, exits) for x in _own(part)) for part in _own(loop)
+        isinstance(part, ast.With) and any(isinstance(x, exits) for x in _statements(part)) for part in _statements(loop)
     )
 
 
 def _is_left(loop: ast.For) -> bool:
     """Return True where a loop may be left before its end."""
-    if any(isinstance(part, (ast.Return, ast.Raise, ast.Assert)) for part in _own(loop)):
+    if any(isinstance(part, (ast.Return, ast.Raise, ast.Assert)) for part in _statements(loop)):
         return True
     waiting: list[Any] = list(loop.body)
     while waiting:
         part = waiting.pop()
         if isinstance(part, ast.Break):
             return True
-        if isinstance(part, (*_LOOPS, ast.AsyncFor)):
-            waiting += part.orelse
-        elif not isinstance(part, _SCOPES):
-            waiting += ast.iter_child_nodes(part)
+        fields = ("orelse",) if isinstance(part, (*_LOOPS, ast.AsyncFor)) else _BLOCKS
+        waiting += [] if isinstance(part, _SCOPES) else [x for field in fields for x in getattr(part, field, ())]
     return False
 
 

@@ -33,9 +33,17 @@ def made(source: str, name: str) -> Any:
     return space["f"]
 
 
-def _run(f: Any, numbers: int) -> tuple[Any, Any, list[Any], set[str]]:
+# Calls of a program: the seed of the arguments, and of what dtype they are. The later dtypes are traced with what the
+# loops carried before in mind.
+_CALLS = ((0, "d"), (0, "d"), (1, "d"))
+_OTHER_CALLS = ((0, "f"), (1, "l"), (2, "d"))
+
+
+def _run(f: Any, numbers: int, dtype: str) -> tuple[Any, Any, list[Any], set[str]]:
     r = np.random.default_rng(numbers)
     given = [r.normal(size=10), r.uniform(size=10), 0.75]
+    if dtype != "d":
+        given = [(5 * x).astype(dtype) for x in given[:2]] + [3 if dtype == "l" else np.float32(0.75)]
     result = error = None
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -74,15 +82,16 @@ def judge(
     numbers: bool = False,
     states: bool = False,
     listed: bool = False,
+    others: bool = False,
     **options: Any,
 ) -> Judged:
-    """Three calls of the program of a seed."""
+    """Call the program of a seed; with `others`, with arguments of other dtypes, too."""
     source = lists.program(seed) if listed else programs.program(seed, placed, numbers, states)
     f = made(source, f"made {seed}")
     compiled = pyop.compile(f, **options)
-    for start in (0, 0, 1):
-        wanted, error, plain, told = _run(f, start)
-        found, raised, given, warned = _run(compiled, start)
+    for start, dtype in _CALLS + _OTHER_CALLS * others:
+        wanted, error, plain, told = _run(f, start, dtype)
+        found, raised, given, warned = _run(compiled, start, dtype)
         if error is not None or raised is not None:
             if error is None:
                 return Judged("refused", f"{type(raised).__name__}: {raised}"[:300], source)
