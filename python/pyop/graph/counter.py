@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["Counter", "has_counters", "is_counter", "set_arithmetic", "size_of", "with_sizes"]
 
 
+_POWERS = 4
+
+
 class Counter:
     """An int that is `size` in the iteration that is written down; `graph` is where, `needed` is called where the
     number itself is asked for, and raises.
@@ -61,7 +64,10 @@ class Counter:
     def _ask(self, *args: Any) -> Any:
         return self._needed()
 
-    __bool__ = __int__ = __float__ = __complex__ = __index__ = __hash__ = __str__ = __repr__ = _ask
+    def __bool__(self) -> bool:
+        return bool(self != 0)
+
+    __int__ = __float__ = __complex__ = __index__ = __hash__ = __str__ = __repr__ = _ask
     __format__ = __trunc__ = __floor__ = __ceil__ = __round__ = __reduce_ex__ = __array__ = _ask
     __matmul__ = __rmatmul__ = __abs__ = _ask
 
@@ -185,6 +191,20 @@ def _quotient(self: Counter, other: Any) -> Any:
     return _floordiv(self, other) if made is None else made
 
 
+def _divmod(a: Any, b: Any) -> tuple[Any, Any]:
+    return a // b, a % b
+
+
+def _power(self: Counter, other: Any) -> Any:
+    """A small power is a product, and counted, too."""
+    if type(other) is not int or not 0 < other <= _POWERS:
+        return _pow(self, other)
+    made: Any = self
+    for _ in range(other - 1):
+        made = made * self
+    return made
+
+
 for _name in ("add", "sub", "mul", "floordiv", "truediv", "mod", "pow"):
     _forward, _backward = _binary(getattr(operator, _name), _name in ("add", "sub", "mul", "floordiv"))
     setattr(Counter, f"__{_name}__", _forward)
@@ -195,7 +215,10 @@ for _name, _op in {"and": "and_", "or": "or_", "xor": "xor", "lshift": "lshift",
     setattr(Counter, f"__{_name}__", _forward)
     setattr(Counter, f"__r{_name}__", _backward)
 
-_floordiv = vars(Counter)["__floordiv__"]
+_floordiv, _pow = vars(Counter)["__floordiv__"], vars(Counter)["__pow__"]
+setattr(Counter, "__divmod__", _divmod)  # noqa: B010
+setattr(Counter, "__rdivmod__", lambda self, other: _divmod(other, self))  # noqa: B010
+setattr(Counter, "__pow__", _power)  # noqa: B010
 setattr(Counter, "__mod__", _mod)  # noqa: B010
 setattr(Counter, "__floordiv__", _quotient)  # noqa: B010
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import builtins
 import math
+import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from .._core import Value
-from ..graph.counter import is_counter
+from ..graph.counter import is_counter, size_of
 from ..graph.deciding import recorded_loop
+from ..graph.known import numbers_asked
 from ..graph.symbolic_number import Number, is_number
 from ..tracing.math_functions import as_float, nearest, places_of
 from ..tracing.twins import StandIn, called_instead, graph_under_twins, stand_in
 from .arms import unknown
 from .choices import choose
+from .numbers import LARGEST, as_value, named, sizes_of
+from .unrolled import Unroll
 
 __all__: list[str] = []
 
@@ -52,19 +56,54 @@ def _rounded(name: str, rounds: Callable[[Any], Any], original: Callable[..., An
         if is_counter(x):
             return x
         loop = _recorded(x)
-        value: Any = None if loop is None else x._value if is_number(x) else x
-        known = value is not None and value.shape == () and value.dtype is not None and value.dtype.char in "dlifhbBHI?"
-        if type(x) is Value and loop is None and graph_under_twins() is not None and _is_float(x):
-            return int(rounds(x))  # decided
-        if loop is None or not known or (value.dtype.kind == "b" and name != "int"):
-            return original(*args)
-        return loop.counted(_int64(value, rounds))
+        value: Any = x if type(x) is Value else x._value if loop is not None else None
+        graph: Any = graph_under_twins() if value is not None and _has_int(value, name) else None
+        counts = graph is not None and value.dtype.char in "dlifhbBHI?"
+        if loop is not None:
+            return loop.counted(_int64(value, rounds)) if counts else original(*args)
+        if not counts:
+            return original(*args) if graph is None else _known(value, rounds)
+        frame = sys._getframe(1)
+        return _of_call(graph, x, rounds, Decided((frame.f_code, frame.f_lasti)))
 
     return call
 
 
-def _is_float(x: Value) -> bool:
-    return x.shape == () and x.dtype is not None and x.dtype.char in "fd"
+def _has_int(x: Value, name: str) -> bool:
+    """Return whether a function of Python gives an int for such a scalar."""
+    if x.shape != () or x.dtype is None or x.dtype.kind not in "biuf":
+        return False
+    return (x.dtype.kind != "b" or name == "int") and (x.dtype.char == "d" or name != "trunc")
+
+
+def _known(x: Value, rounds: Callable[[Any], Any]) -> int:
+    """Return an int that is decided."""
+    return int(rounds(x) if x.dtype is not None and x.dtype.kind == "f" else x)
+
+
+class Decided(NamedTuple):
+    """The int that is made at a place outside of loops has to be known."""
+
+    place: Any
+
+    @property
+    def blamed(self) -> Decided:
+        return self
+
+    def needed(self) -> NoReturn:
+        """End the trace, as the number is asked for."""
+        raise Unroll({self})
+
+
+def _of_call(graph: Any, value: Value, rounds: Callable[[Any], Any], decided: Decided) -> Any:
+    """Return an int that is another one in each call: a number of the graph, or one that a plan holds for."""
+    if decided in graph._unrolled or graph._deciding is None or numbers_asked(value) is not None:
+        return _known(value, rounds)
+    kind: Any = value.dtype
+    graph._overflows |= kind.kind == "f"
+    made = named(graph, _int64(value, rounds)[()], decided.needed)
+    sizes_of(graph).most[size_of(made).name] = 1 << (8 * kind.itemsize) if kind.kind != "f" else LARGEST
+    return made
 
 
 def _int64(value: Value, rounds: Callable[[Any], Any]) -> Value:
@@ -90,7 +129,12 @@ def _abs(x: Any) -> Any:
         return abs(x)
     graph: Any = graph_under_twins()
     loop = recorded_loop(graph)
-    return abs(x) if loop is None else choose(loop, x < 0, -x, x)
+    if loop is not None:
+        return choose(loop, x < 0, -x, x)
+    one: Any = np.where(np.less(as_value(x), 0), as_value(-x), as_value(x))
+    made = named(graph, one[()], x._needed)
+    sizes_of(graph).most[size_of(made).name] = sizes_of(graph).largest(x)
+    return made
 
 
 called_instead(float, StandIn(float, _float))

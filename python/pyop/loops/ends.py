@@ -56,8 +56,10 @@ class Ends(Carried):
                 self.give_up()
             self._drop()
             self._over(now)
-        if self.passes == 1:
-            self.once = self.once and self.condition is None
+        if self.passes == 1 and self.once and self.condition is not None:
+            self.once = False
+            if self.expected is not None:
+                raise Otherwise  # it was foreseen that there is an iteration
         if not self.leaves and (type(self.mark.way) is not int or self.mark.way > 0):
             self.leaves = True
             self._results(now)

@@ -224,12 +224,14 @@ def _of_bits(op: Any, a: Any, b: Any) -> Any:
 
 
 def _divided(a: Counter, by: int, remainder: bool) -> Any:
-    """Return ``a % by`` or ``a // by`` in a loop that is recorded, as a number that is counted, too; None elsewhere."""
+    """Return ``a % by`` or ``a // by`` as a number that is counted, too."""
     graph = a._graph
+    value = as_value(a) % by if remainder else as_value(a) // by
     recording = next((loop.recording for loop in reversed(graph._rolling) if loop.recording is not None), None)
     if recording is None:
-        return None
-    value = as_value(a) % by if remainder else as_value(a) // by
+        made = named(graph, value[()], a._needed)
+        sizes_of(graph).most[size_of(made).name] = by if remainder else sizes_of(graph).largest(a)
+        return made
     # One name in both arms of a condition, in each of which there is another node.
     name = recording.names.setdefault((size_of(a), by, remainder), f"r{recording.first}k{len(recording.names)}")
     graph._counters[name] = value.node.index

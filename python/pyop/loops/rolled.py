@@ -417,7 +417,8 @@ class Rolled(Ends):
             if known is None or self.item is not None:
                 self._give_up_all()
             behind[name] = self.rest[-1]
-        self.code.expected = None if self.alternatives.kinds else Expected(self)
+        asked_once = self.once and self.condition is not None  # whose first condition was known
+        self.code.expected = None if asked_once or self.alternatives.kinds else Expected(self)
         self._rewind()
         starts = [unit.start for unit in self.units]
         for unit in self.units:

@@ -33,7 +33,7 @@ def _opcodes(*names: str) -> frozenset[int]:
 
 _READS = _opcodes("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 _WRITES = _opcodes("STORE_GLOBAL", "DELETE_GLOBAL")
-_LOOPS = frozenset(("range", "enumerate", "zip"))
+_COUNTS = frozenset(("range", "enumerate", "zip", "int", "round"))
 _MATCHES = _opcodes("MATCH_CLASS")
 _CATCHES = _opcodes("PUSH_EXC_INFO")
 _ASKS_IS = _opcodes("IS_OP")
@@ -90,7 +90,7 @@ class Facts:
         self.catches = catches  # exceptions: by `except`, or by a `with` that swallows them
         self.asks_is = asks_is
         self.imports = imports  # levels and names of the modules that it imports; of -1: a text that may be one
-        self.loops = loops  # it jumps back (the code itself, not what is in it), or reads what loops go over
+        self.loops = loops  # it jumps back (the code itself, not what is in it), or reads what counts
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:
@@ -154,7 +154,7 @@ def _read(code: CodeType) -> Facts:
     dynamic = matches or "copy" in read or not _DYNAMIC.isdisjoint(names)
     if not _BY_TEXT.isdisjoint(names):
         imports |= {(-1, text) for text in texts}
-    loops = loops or not _LOOPS.isdisjoint(read)
+    loops = loops or not _COUNTS.isdisjoint(read)
     return Facts(code, names, read, writes, texts, dynamic, catches, asks_is, loops, imports)
 
 

@@ -364,7 +364,8 @@ def _is_held(loop: ast.stmt) -> bool:
     """Return True where a loop is left from within ``try`` or ``match``, or an exit from within ``with`` computes."""
     exits = (ast.Return, ast.Raise, ast.Assert)
     return _is_raw(loop) or any(
-        isinstance(part, ast.With) and any(isinstance(x, exits) for x in _statements(part)) for part in _statements(loop)
+        isinstance(part, ast.With) and any(isinstance(x, exits) for x in _statements(part))
+        for part in _statements(loop)
     )
 
 
