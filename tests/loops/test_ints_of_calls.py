@@ -26,6 +26,17 @@ def written(x, n):
     return y
 
 
+def in_place(x, n):
+    y, s, z = x.copy(), x[0], np.arange(4)
+    y *= n
+    y -= n
+    s *= n
+    s += n
+    z += n
+    z[1:] *= n
+    return y, s, z
+
+
 def looped(x, n):
     s = 0.0
     for k in range(n):
@@ -55,7 +66,7 @@ def called(x, n):
     return math.sqrt(n), float(n), complex(n), np.sqrt(n), np.float64(n), max(n, 3), min(n, 4)
 
 
-SYMBOLIC = [count, index, written, looped, carried, arithmetic, means]
+SYMBOLIC = [count, index, written, in_place, looped, carried, arithmetic, means]
 
 
 def sliced(x, n):

@@ -20,6 +20,7 @@ from ..functions.operand import operand
 from ..functions.surface import OPERATORS
 from ..refusals import refusal
 from .array_protocol import to_specs
+from .counter import is_counter
 from .powers import power_of
 from .sizes import apply
 from .symbolic_number import is_number, specialise
@@ -81,6 +82,7 @@ def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
     """
     from ..functions import ufuncs
 
+    other = other.number() if is_counter(other) else other
     if is_number(other):
         return _with_number(method, symbol, target, other)
     if isinstance(other, Tensor):

@@ -11,6 +11,10 @@ import re
 _SCALARS = ("s", "u", "q")
 _ARRAYS = ("x", "y", "z", "w")
 _PLACED = ("s", "u", "q", "y", "z", "w", "k", "t", "flag", "v", "row", "m", "new", "d", "late")
+_INTS = (
+    *("int(np.argmax(x))", "int((a > 0.4).sum())", "round(x[0] * 2)", "math.floor(a[1] * 5)", "n - int(a[0] * 3)"),
+    *("int(x.sum()) % 4", "int(np.argmin(a)) + 1"),
+)
 _BOX = """
 class Base:
     scale = 0.5
@@ -304,7 +308,8 @@ class Maker:
             lines += [f"    found = first_one = {self.pick('None', 'None', 's0', '0')}; mode = 'first'"]
             lines[-1] = lines[-1].replace("s0", "x[1]")
         lines += ["    if n < 0: first = new = 0.0"]
-        lines += [f"    {first}; {second}; k = 0; t = 0.25; flag = {self.pick('True', 'False')}; late = 1.0"]
+        count = self.pick("0", "0", *_INTS) if self.numbers else "0"
+        lines += [f"    {first}; {second}; k = {count}; t = 0.25; flag = {self.pick('True', 'False')}; late = 1.0"]
         lines += ["    y = x * 0.5 + 0.1; z = a + 1.0; w = np.zeros(n); m = np.outer(x, x); i = j = l = 0"]
         lines += [
             "    v = y[1:]; row = m[0]; p0 = p1 = 0; f32 = x.astype(np.float32); b = np.arange(n); d = (x[0], x[1])"
