@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from .syntax import walk
+
 __all__ = ["CALLEE", "has_callees", "write_callees"]
 
 _Found = tuple[ast.expr, Callable[[ast.expr], Any]]  # what is called, and what puts another expression there
@@ -41,7 +43,7 @@ def write_callees(function: ast.stmt, modules: frozenset[str], names: frozenset[
 
 
 def _callees(function: ast.stmt, modules: frozenset[str], names: frozenset[str]) -> Iterator[_Found]:
-    for part in ast.walk(function):
+    for part in walk(function):
         if isinstance(part, ast.Call):
             if part.args and _dotted(part.func) in _CALL_IT and _is_one(part.args[0], modules, names):
                 yield part.args[0], partial(part.args.__setitem__, 0)

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from .syntax import children, walk
+
 __all__ = ["ARMS", "IS_NONE", "NOT", "TRUTH", "Conditions", "is_concrete"]
 
 ARMS, NOT, TRUTH, IS_NONE = "__pyop_arms__", "__pyop_not__", "__pyop_truth__", "__pyop_is_none__"
@@ -121,7 +123,7 @@ class Conditions:
             before, operand = self.value(expr.left)
             found = self.call(IS_NONE, operand)
             return before, found if isinstance(expr.ops[0], ast.Is) else self.call(NOT, found)
-        if type(expr) not in _CHILDREN or any(isinstance(part, _KEPT) for part in ast.walk(expr)):
+        if type(expr) not in _CHILDREN or any(isinstance(part, _KEPT) for part in walk(expr)):
             return [], expr
         return self._in_order(expr), expr
 
@@ -189,12 +191,12 @@ def _needs(expr: ast.AST) -> bool:
     if isinstance(expr, _SCOPES):
         return False
     if isinstance(expr, ast.IfExp):
-        return not is_concrete(expr.test) or any(map(_needs, ast.iter_child_nodes(expr)))
+        return not is_concrete(expr.test) or any(map(_needs, children(expr)))
     if isinstance(expr, ast.BoolOp) or (isinstance(expr, ast.UnaryOp) and isinstance(expr.op, ast.Not)):
         return not is_concrete(expr)
     if (isinstance(expr, ast.Compare) and len(expr.ops) > 1) or _asks_none(expr):
         return True
-    return any(map(_needs, ast.iter_child_nodes(expr)))
+    return any(map(_needs, children(expr)))
 
 
 def _set(name: str, value: ast.expr) -> ast.stmt:
@@ -209,7 +211,7 @@ def _at(made: Any, place: ast.AST, kept: ast.AST) -> Any:
     """Give nodes that have none the place of another one; `kept` has its own."""
     if "lineno" in made._attributes and not hasattr(made, "lineno"):
         ast.copy_location(made, place)
-        for part in ast.iter_child_nodes(made):
+        for part in children(made):
             if part is not kept:
                 _at(part, place, kept)
     return made

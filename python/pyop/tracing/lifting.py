@@ -28,6 +28,7 @@ import ast
 from typing import Any
 
 from .conditions import ARMS, IS_NONE, NOT, TRUTH, Conditions, is_concrete
+from .syntax import children, walk
 
 __all__ = ["ARMS", "IS_NONE", "ITEM", "LOOP", "NOT", "TRUTH", "lift"]
 
@@ -274,7 +275,7 @@ class _Function:
             return _place(ast.Name(name, ast.Load()), expr)
 
         if isinstance(target, ast.Name):
-            if not any(isinstance(part, ast.NamedExpr) for x in before for part in ast.walk(x)):
+            if not any(isinstance(part, ast.NamedExpr) for x in before for part in walk(x)):
                 return [*before, statement]
         else:
             target.value = kept(target.value)
@@ -305,12 +306,12 @@ def _loaded(target: Any) -> Any:
 
 def _own(function: Any) -> list[Any]:
     """Return the nodes of a function, but for those of the functions in it."""
-    waiting, found = [*ast.iter_child_nodes(function)], []
+    waiting, found = children(function), []
     while waiting:
         part = waiting.pop()
         found.append(part)
         if not isinstance(part, _SCOPES):
-            waiting += ast.iter_child_nodes(part)
+            waiting += children(part)
     return found
 
 
@@ -406,5 +407,5 @@ def _place(made: Any, at: ast.AST, *kept: Any) -> Any:
             continue
         if "lineno" in part._attributes and not hasattr(part, "lineno"):
             ast.copy_location(part, at)
-        waiting += ast.iter_child_nodes(part)
+        waiting += children(part)
     return made

@@ -11,6 +11,8 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from .syntax import children, walk
+
 __all__ = ["LISTS", "changed_lists", "write_lists"]
 
 LISTS = "__pyop_lists__"
@@ -23,13 +25,13 @@ _CONTAINERS = (ast.Tuple, ast.List)
 
 def write_lists(function: ast.FunctionDef) -> None:
     """Have a function, and those in it, bind the names of such lists to a variable."""
-    for part in [part for part in ast.walk(function) if isinstance(part, ast.FunctionDef)]:
+    for part in [part for part in walk(function) if isinstance(part, ast.FunctionDef)]:
         if names := changed_lists(part):
             first = part.body[0]
             documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
             named: Any = tuple(names)
             told = ast.Assign([ast.Name(LISTS, ast.Store())], ast.Constant(named))
-            for made in ast.walk(told):
+            for made in walk(told):
                 ast.copy_location(made, first)
             part.body.insert(int(documented), told)
 
@@ -43,7 +45,7 @@ def changed_lists(function: ast.FunctionDef) -> list[str]:
     >>> changed_lists(ast.parse(text).body[0])
     ['y']
     """
-    others = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
+    others = {argument.arg for argument in walk(function.args) if isinstance(argument, ast.arg)}
     bound: set[str] = set()
     changed: set[str] = set()
     ended: set[str] = set()  # names that are something else from here on
@@ -60,7 +62,7 @@ def changed_lists(function: ast.FunctionDef) -> list[str]:
                 elif isinstance(node.ctx, ast.Store):
                     bound.add(node.id)
         ended.update(_ends(statement) & changed)
-    for loop in ast.walk(function):
+    for loop in walk(function):
         if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Name) and loop.iter.id in changed:
             name = loop.iter.id
             if any(_use(node, around) for node, around in _with_parents(loop) if _is_named(node, name)):
@@ -84,11 +86,11 @@ def _is_named(node: ast.AST, name: str) -> bool:
 
 def _with_parents(function: ast.AST) -> Iterator[tuple[Any, tuple[Any, ...]]]:
     """Yield the nodes of a function, each with those around it from the inside out."""
-    waiting: list[tuple[ast.AST, tuple[Any, ...]]] = [(child, (function,)) for child in ast.iter_child_nodes(function)]
+    waiting: list[tuple[ast.AST, tuple[Any, ...]]] = [(child, (function,)) for child in children(function)]
     while waiting:
         node, around = waiting.pop()
         yield node, around
-        waiting += [(child, (node, *around[:3])) for child in ast.iter_child_nodes(node)]
+        waiting += [(child, (node, *around[:3])) for child in children(node)]
 
 
 def _use(name: ast.Name, around: tuple[Any, ...]) -> bool | None:

@@ -21,6 +21,7 @@ from .callees import has_callees, write_callees
 from .code import codes, jumps_back
 from .lifting import lift
 from .list_names import write_lists
+from .syntax import give_places, walk
 
 __all__ = ["rewritten"]
 
@@ -69,7 +70,7 @@ def _rewritten(code: CodeType, modules: frozenset[str], objects: frozenset[str])
             lift(function)
         elif not called:
             return None
-        ast.fix_missing_locations(function)
+        give_places(function)
         made = _compiled(function, code, imports, same=False)
         if made is not None:
             return made.replace(co_qualname=code.co_qualname, co_firstlineno=code.co_firstlineno)
@@ -90,8 +91,8 @@ def _sources(code: CodeType) -> Iterator[tuple[Any, bool]]:
     if not branches and "(" not in text:
         return
     indented = block[0][:1].isspace()
-    module = ast.parse(("if 1:\n" if indented else "") + text)
-    ast.increment_lineno(module, code.co_firstlineno - 1 - indented)
+    before = code.co_firstlineno - 1  # lines
+    module = ast.parse("\n" * (before - indented) + ("if 1:\n" if indented else "") + text)
     statements: Any = module.body
     function = statements[0].body[0] if indented else statements[0]
     if type(function) is ast.FunctionDef and function.name == code.co_name:
@@ -103,7 +104,7 @@ def _sources(code: CodeType) -> Iterator[tuple[Any, bool]]:
 def _lambdas(lines: tuple[str, ...]) -> dict[int, list[ast.Lambda]]:
     """Those of a file, by the lines that they begin in."""
     found: dict[int, list[ast.Lambda]] = {}
-    for part in ast.walk(ast.parse("".join(lines))):
+    for part in walk(ast.parse("".join(lines))):
         if isinstance(part, ast.Lambda):
             found.setdefault(part.lineno, []).append(part)
     return found
@@ -136,12 +137,12 @@ def _compiled(function: Any, code: CodeType, imports: list[ast.stmt], same: bool
     inner: list[ast.stmt] = [function]
     if owner := _class_of(code.co_qualname):
         inner = [ast.copy_location(ast.ClassDef(owner, [], [], inner, []), function)]
-        ast.fix_missing_locations(inner[0])
+        give_places(inner[0])
     if code.co_freevars:
         outer = ast.parse(f"def {_OUTER}():\n    pass").body[0]
         assert isinstance(outer, ast.FunctionDef)
         outer.body = [*ast.parse("\n".join(f"{name} = None" for name in code.co_freevars)).body, *inner]
-        inner = [ast.fix_missing_locations(outer)]
+        inner = [give_places(outer)]
     module = ast.Module(body=[*imports, *inner], type_ignores=[])
     whole = compile(module, code.co_filename, "exec", flags=code.co_flags & _FUTURE, dont_inherit=True)
     found = _of_name(whole, code.co_name, owner)
