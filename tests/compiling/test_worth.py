@@ -135,8 +135,9 @@ def laid_out(starts, x):
     total = x[0] * 0.0
     found = {}
     for k in range(len(starts) - 1):
-        found[k] = x[int(starts[k]) : int(starts[k + 1])].sum()  # of another size in each iteration
-        total = total + found[k]
+        start, end = int(starts[k]), int(starts[k + 1])
+        found[f"{start} to {end}"] = part = x[start:end].sum()  # the numbers are needed, others in each iteration
+        total = total + part
     return total, found
 
 
