@@ -70,6 +70,8 @@ class Arms:
 
     def _begin(self) -> None:
         loop = self.loop
+        if not loop.around.has_same_layout:
+            loop.give_up()  # where an arm changes it back, nobody would see that the other one does not
         loop.arms.append(self)
         self.first = len(loop.graph)
         self.narrowed: dict[str, Any] = {}

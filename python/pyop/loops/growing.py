@@ -324,8 +324,10 @@ class GrowingList:
         if type(key) is int:
             return self._within(as_value(key if key >= 0 else self.length + key), as_value(self.length), key < 0)
         at = as_value(key) if is_counter(key) else key
-        if type(at) is not Value or at.dtype is None or at.dtype.kind not in "iu":
+        if type(at) is not Value or at.dtype is None or at.dtype.kind not in "iu" or at.dtype == np.uint64:
             self._needed()
+        if at.dtype != np.int64:  # a uint8 has no room for the length
+            at = at.astype(np.int64)
         length = as_value(self.length)
         return self._within(np.where(at < 0, at + length, at), length)
 
