@@ -1,8 +1,9 @@
 """Python's `math` in lifted code: ``math.exp(t)`` of a number or scalar that the trace does not know.
 
 CPython calls the C library, and so does the plan: each function is a ufunc of the library's own, tried out against
-`math` before its first use. So is CPython's own algorithm of `math.hypot` (csrc/array/native/python_math.h). Where `math` raises, the library raises a floating-point flag; plans with such calls run
-with flags as errors, and on one the function itself runs.
+`math` before its first use. So is CPython's own algorithm of `math.hypot` (csrc/array/native/python_math.h). Where
+`math` raises, the library raises a floating-point flag; plans with such calls run with flags as errors, and on one the
+function itself runs.
 """
 
 from __future__ import annotations
