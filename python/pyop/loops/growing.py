@@ -3,12 +3,14 @@
 A list that a loop appends to becomes an array of as many elements as there may be at most, and the number of those
 that are there, which the loop carries as it carries any int. Items of tuples have an array each. All items are of one
 kind, a Python number or a scalar of NumPy of one dtype; where they are not, the loop is not recorded. An index that is
-out of bounds, and a list that outgrows its array, raise in the plan, and the function itself runs.
+out of bounds, and a list that outgrows its array, raise in the plan, and the function itself runs. A list that items
+are taken from the front of, or a deque, begins at another place of its array, and goes on at the array's start.
 """
 
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, NamedTuple, NoReturn
@@ -19,8 +21,7 @@ from .._core import Value
 from ..graph.counter import is_counter, size_of
 from ..graph.deciding import recorded_loop
 from ..graph.symbolic_number import Number, is_number
-from ..tracing.made import length, made_value, uniform
-from ..tracing.twins import stand_in
+from ..tracing.made import made_value, uniform
 from .alternatives import NOTHING, constants_by, is_alternative, parts_of
 from .numbers import DTYPES, as_value, named, sizes_of
 from .unrolled import Unroll
@@ -29,7 +30,6 @@ __all__ = ["GrowingList", "set_iterate"]
 
 _LONGEST = 1 << 16  # items that are looked at before a loop
 _LARGE = 1 << 13  # bytes of an array that is filled rather than copied
-_LARGEST_SUM = 2.0**62
 _TEXT = "text"
 """The kind of items that are one of a few texts or None: their array holds numbers that say which."""
 
@@ -109,9 +109,11 @@ class GrowingList:
 
     __slots__ = (
         "arms",
+        "begin",
         "capacity",
         "columns",
         "first",
+        "is_deque",
         "kind",
         "length",
         "loop",
@@ -123,14 +125,16 @@ class GrowingList:
     )
     _pyop_list = True  # for pyop.graph.lists and pyop.compiling.results
 
-    def __init__(self, loop: Any, name: str) -> None:
+    def __init__(self, loop: Any, name: str, is_deque: bool = False) -> None:
         self.loop = loop
+        self.is_deque = is_deque
         self.name = name
         self.kind: _Kind | None = None
         self.columns: list[Any] = []  # Values
         self.capacity = 0
         self.first = 0  # so many items were there before the loop
         self.length: Any = 0
+        self.begin: Any = 0  # where in the arrays the first item is
         self.prefix: list[Any] = []  # items of another kind, which nobody changes
         self.arms: list[Any] = []  # that it is made in
         self.scalars: list[Value] = []  # that are among its items
@@ -139,7 +143,7 @@ class GrowingList:
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        return list
+        return deque if self.is_deque else list
 
     # --- made
 
@@ -186,9 +190,10 @@ class GrowingList:
 
     def extend(self, capacity: int) -> None:
         """Make room for so many items."""
+        here = slice(self.capacity) if self._is_straight() else self.position(np.arange(self.capacity), capacity)
         for k, column in enumerate(self.columns):
             made = _zeros(self.loop.graph, capacity, column.dtype)
-            made[: self.capacity] = column
+            made[here] = self.straight(column)
             self.columns[k] = made
         self.capacity = capacity
 
@@ -233,6 +238,20 @@ class GrowingList:
 
     # --- as a list
 
+    def _is_straight(self) -> bool:
+        return type(self.begin) is int and self.begin == 0
+
+    def position(self, number: Any, capacity: int = 0) -> Any:
+        """Return where the item of a number lies."""
+        if self._is_straight():
+            return number
+        at = as_value(number) if is_counter(number) else number
+        return (at + as_value(self.begin)) % (capacity or self.capacity)
+
+    def straight(self, column: Any) -> Any:
+        """Return an array with the first item first."""
+        return column if self._is_straight() else column[self.position(np.arange(self.capacity))]
+
     def size(self) -> Any:
         """Return the number of items."""
         return self.length + len(self.prefix)
@@ -246,6 +265,28 @@ class GrowingList:
 
     def append(self, item: Any) -> None:
         """Append an item, of the kind of all others."""
+        self._grows(item)
+        self._put(item, self._free(self.length))
+        self.length = self.length + 1
+
+    def appendleft(self, item: Any) -> None:
+        """Put an item before all others of a deque."""
+        if not self.is_deque:
+            self._needed()
+        self._grows(item)
+        self.begin = self.begin - 1
+        self._put(item, self._free(0))
+        self.length = self.length + 1
+
+    def _free(self, number: Any) -> Any:
+        """Return where there is room for an item; where there is none, that is beyond the array."""
+        if self._is_straight() or not self.columns:
+            return number
+        at = np.where(as_value(self.length < self.capacity), self.position(number), self.capacity)
+        return at[()]
+
+    def _grows(self, item: Any) -> None:
+        """Look at an item that the list gets."""
         self._changes()
         kind = _kind_of(item)
         if kind is None:
@@ -257,16 +298,26 @@ class GrowingList:
         full = type(self.length) is int and self.length >= self.capacity
         if full and self.columns and recorded_loop(self.loop.graph) is None:
             self.extend(2 * self.capacity)
-        self._put(item, self.length)
-        self.length = self.length + 1
 
-    def pop(self) -> Any:
-        """Return the last item, which is none any more."""
+    def popleft(self) -> Any:
+        """Return the first item of a deque, which is none any more."""
+        return self._pop(0) if self.is_deque else self._needed()
+
+    def pop(self, *index: Any) -> Any:
+        """Return the last item, or the first one, which is none any more."""
+        at = index[0] if index else -1
+        if len(index) > 1 or (index and self.is_deque) or type(at) is not int or at not in (0, -1):
+            self._needed()
+        return self._pop(at)
+
+    def _pop(self, number: int) -> Any:
         self._changes()
         if self.prefix:
             self._needed()
-        at = self._at(-1, "pop from empty list")
+        at = self._at(number, "pop from an empty deque" if self.is_deque else "pop from empty list")
         item = self._item(at)
+        if number == 0:
+            self.begin = self.begin + 1
         self.length = self.length - 1
         if type(at) is Value:  # though nobody reads the item, the plan looks whether there is one
             self.length = self.length + self._nothing_if(self.length >= 0)
@@ -274,7 +325,7 @@ class GrowingList:
 
     def __getitem__(self, key: Any) -> Any:
         if type(key) is slice:
-            self._needed()
+            return self._turned() if key == slice(None, None, -1) and not self.is_deque else self._needed()
         if self.prefix:
             if type(key) is not int or not 0 <= key < len(self.prefix):
                 self._needed()
@@ -288,6 +339,23 @@ class GrowingList:
         if _kind_of(item) != self.kind:
             self._differs()
         self._put(item, self._at(key, "list assignment index out of range"))
+
+    def _turned(self) -> GrowingList:
+        """Return ``items[::-1]``, behind all loops."""
+        if self.prefix or not self.columns or recorded_loop(self.loop.graph) is not None:
+            self._needed()
+        made = GrowingList(self.loop, self.name)
+        made.kind, made.capacity, made.length, made.texts = self.kind, self.capacity, self.length, self.texts
+        made.scalars, made.read = self.scalars, self.read
+        numbers, length = np.arange(self.capacity), as_value(self.length)
+        turned = self.position(np.where(numbers < length, length - 1 - numbers, numbers))
+        made.columns = [column[turned] for column in self.columns]
+        return made
+
+    def reverse(self) -> None:
+        """Reverse the items in place."""
+        turned = self._turned()
+        self.columns, self.begin = turned.columns, 0
 
     def __iter__(self) -> Iterator[Any]:
         return _iterate(self, sys._getframe(1))
@@ -318,7 +386,7 @@ class GrowingList:
             at = key if key >= 0 else key + self.length
             if not 0 <= at < self.length:
                 raise IndexError(error)
-            return at
+            return self.position(at)
         if not (type(key) is int or is_counter(key) or (type(key) is Value and key._is_scalar)):
             self._needed()
         if type(key) is int:
@@ -333,11 +401,13 @@ class GrowingList:
 
     def _within(self, at: Any, length: Any, low: bool = True) -> Any:
         there = np.logical_and(at >= 0, at < length) if low else at < length
-        chosen: Any = np.where(there, at, self.capacity)
+        chosen: Any = np.where(there, self.position(at), self.capacity)
         return chosen[()]
 
     def _nothing_if(self, truth: Any) -> Any:
         """Return an int that is 0; a run raises where the truth does not hold."""
+        if type(truth) is bool:
+            return 0 if truth else self._needed()
         graph = self.loop.graph
         zero = graph.constant(np.zeros(1, np.int64))
         made = named(graph, zero[np.where(truth._value, 0, 1)[()]], self.loop.give_up)
@@ -377,7 +447,7 @@ class GrowingList:
         kind = self.kind
         if kind is None or not self.columns or kind.is_tuple or kind.columns[0] == _TEXT:
             self._needed()
-        made: Any = self.columns[0][: self.length].copy()
+        made: Any = self.straight(self.columns[0])[: self.length].copy()
         if self.prefix:
             from ..graph.lists import array_of
 
@@ -402,32 +472,10 @@ class GrowingList:
         forms = "".join(
             ["p" if isinstance(column, type) else "t" if column == _TEXT else "s" for column in kind.columns]
         )
-        if not all(map(_is_known, self.prefix)):
+        if self.is_deque or not all(map(_is_known, self.prefix)):
             self._needed()
         form = forms, kind.is_tuple, tuple(self.prefix), constants_by(self.texts)
-        return form, [column[: self.length] for column in self.columns]
-
-
-# --- functions of Python
-
-
-def _len(x: Any) -> Any:
-    return x.size() if type(x) is GrowingList else length(x)
-
-
-def _sum(items: Any, *start: Any, **named: Any) -> Any:
-    """Return the sum of a list of ints or truths; floats are added one by one, or compensated (CPython 3.12)."""
-    if type(items) is not GrowingList:
-        return sum(items, *start, **named)
-    kind = items.kind
-    exact = kind is not None and not kind.is_tuple and kind.columns[0] in (int, bool) and not items.prefix
-    if start or named or not exact or recorded_loop(items.loop.graph) is not None:
-        items._needed()
-    column: Any = items.columns[0][: items.length].astype(np.int64)
-    size = np.sum(np.abs(column.astype(np.float64)))
-    if not Number(bool, size < _LARGEST_SUM, items.loop.places()):  # decided: NumPy's sum goes round without a word
-        items._needed()
-    return items.loop.counted(np.sum(column)[()])
+        return form, [self.straight(column)[: self.length] for column in self.columns]
 
 
 _iterate: Callable[[GrowingList, FrameType], Iterator[Any]]
@@ -437,7 +485,3 @@ def set_iterate(iterate: Callable[[GrowingList, FrameType], Iterator[Any]]) -> N
     """Tell how a loop goes through such a list, from above."""
     global _iterate
     _iterate = iterate
-
-
-stand_in(len, _len)
-stand_in(sum, _sum)

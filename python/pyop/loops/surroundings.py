@@ -8,6 +8,7 @@ counts of them are the methods and attributes whose names occur in the code that
 from __future__ import annotations
 
 from abc import ABCMeta
+from collections import deque
 from types import BuiltinFunctionType, FrameType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -29,7 +30,7 @@ _LARGEST_SET = 1 << 9
 _LARGE = 1 << 20  # bytes of an array of the user's that are not worth looking at
 _CONSTANTS = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic, np.dtype, Dim)
 _BUILTINS = frozenset((abs, min, max, sum, len, divmod, pow, round))
-_TYPES = frozenset((float, int, complex, bool, slice, tuple, list, range, frozenset))
+_TYPES = frozenset((float, int, complex, bool, slice, tuple, list, range, frozenset, deque))
 _KEYS = frozenset((str, int, bool, bytes, type(None)))
 _LIBRARIES = frozenset(("numpy", "math"))
 _WRITES = frozenset(("STORE_SUBSCR", "STORE_SLICE", "KW_NAMES", "CALL_KW", "CALL_FUNCTION_EX"))
@@ -53,7 +54,7 @@ _DATA = frozenset(
     )
     for name in line.split(" ")
 )
-_LENGTH = vars(GrowingList)["length"]
+_LENGTH, _BEGIN = vars(GrowingList)["length"], vars(GrowingList)["begin"]
 _Key = Any
 
 
@@ -162,7 +163,8 @@ class Surroundings:
         if kind is np.ndarray:
             return self._add_array(x)
         if kind is GrowingList:
-            self._lists += [x] if self._is_new(x) and self._add_place(x, "length", _LENGTH) else []
+            new = self._is_new(x) and self._add_place(x, "length", _LENGTH) and self._add_place(x, "begin", _BEGIN)
+            self._lists += [x] if new else []
             return self.looks_at(x)
         if kind is tuple or kind is list or kind is dict:
             if self._depth == _DEEPEST:
