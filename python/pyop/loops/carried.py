@@ -158,7 +158,7 @@ class Carried:
                 continue
             elif issubclass(type(given), np.generic) and type(held) is Value:
                 self.news.append(Unit(given, [name], self._constant(given, given)))
-            elif self.once and name in self.site.fresh - self.bound_at_times:
+            elif self.once and self._is_fresh(name, given):
                 self.news.append(self._first(name, held))
             elif type(given) is Value:
                 if type(held) is not Value:
@@ -184,6 +184,15 @@ class Carried:
                 raise Again
             results.append(result)
         return results
+
+    def _is_fresh(self, name: str, given: Any) -> bool:
+        """Return whether an iteration binds a variable before it reads it: one that was not bound it has not read, nor
+        what a loop around it holds for such a variable.
+        """
+        fresh = given is _MISSING or name in self.site.fresh
+        if not fresh:
+            fresh = any(unit.first and unit.fresh is given for loop in self.graph._rolling[:-1] for unit in loop.units)
+        return fresh and name not in self.bound_at_times
 
     def _alternative(self, name: str, held: OneOf) -> bool:
         """A variable that has become one of a few constants, or something else."""

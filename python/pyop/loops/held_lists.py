@@ -39,7 +39,7 @@ class Lists:
         self.made: dict[str, tuple[GrowingList, list[Any]]] = {}
         self.held: dict[str, tuple[GrowingList, int]] = {}  # which another loop has made, and how many items they have
         for name in now.get(LISTS, ()):
-            items = now.get(name)
+            items: Any = now.get(name)
             if name not in site.read or name in site.stored:
                 continue
             if type(items) is GrowingList and recorded_loop(loop.graph) is None:

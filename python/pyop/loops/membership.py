@@ -72,8 +72,7 @@ def _contains(graph: Any, x: Any, container: Any) -> Any:
     table = np.zeros(high - low + 2, np.bool_)
     table[np.subtract(keys, low)] = True
     there = np.logical_and(value >= low, value <= high)
-    found = np.where(there, value - low, high - low + 1)
-    return graph.constant(table)[found]
+    return graph.constant(table)[np.where(there, value - low, high - low + 1)]
 
 
 def _is_constant(key: Any) -> bool:
@@ -96,7 +95,7 @@ def _equal(graph: Any, a: Any, b: Any) -> Any:
         return None
     if len(a) != len(b):
         return False
-    truths = []
+    truths: list[Any] = []
     for x, y in zip(a, b, strict=True):
         if type(x) is int and type(y) is int:
             truths.append(x == y)

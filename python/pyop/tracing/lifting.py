@@ -86,9 +86,11 @@ class _Items(ast.NodeTransformer):
 
 def _container(expr: ast.expr) -> ast.expr:
     """Return the operand of ``in`` as the compiler would have it: a set of constants is one."""
-    if isinstance(expr, ast.Set) and all(isinstance(x, ast.Constant) for x in expr.elts):
-        return ast.copy_location(ast.Constant(frozenset(x.value for x in expr.elts)), expr)
-    return expr
+    constants = [x.value for x in expr.elts if isinstance(x, ast.Constant)] if isinstance(expr, ast.Set) else []
+    if not isinstance(expr, ast.Set) or len(constants) < len(expr.elts):
+        return expr
+    known: Any = frozenset(constants)
+    return ast.copy_location(ast.Constant(known), expr)
 
 
 def lift(function: ast.FunctionDef) -> None:

@@ -130,9 +130,7 @@ def _is_constant(index: Any) -> bool:
 
 def _is_reversing(index: ast.Slice) -> bool:
     """Return whether it is ``[::-1]``."""
-    step = index.step
-    turned = isinstance(step, ast.UnaryOp) and isinstance(step.op, ast.USub) and isinstance(step.operand, ast.Constant)
-    return turned and step.operand.value == 1 and index.lower is None and index.upper is None
+    return index.lower is None and index.upper is None and index.step is not None and ast.unparse(index.step) == "-1"
 
 
 def _is_known_call(call: ast.Call) -> bool:
