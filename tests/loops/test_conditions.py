@@ -204,7 +204,7 @@ def test_a_loop_that_decides_in_each_iteration_runs_as_it_is():
             if v > 0.5:
                 kept.append(v)
             elif v > 0.25:
-                kept.append(1)
+                kept.append("few")
         return len(kept)
 
     compiled = pyop.compile(f)

@@ -188,7 +188,7 @@ class Arms:
             if self.outer is not None:
                 self.outer.append((handle, before.node.index, before.output_index))
         loop.arms.pop()
-        self.frame, self.inside, self.head, self.yes = None, None, {}, {}
+        self.frame, self.inside, self.outer, self.head, self.yes = None, None, None, {}, {}
 
     def _choose(self, name: str, a: Any, b: Any, chosen: Any, choices: list[Choice]) -> Any:
         """Return what a variable is: itself where it is known, or a `_Place` among the choices."""

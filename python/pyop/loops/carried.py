@@ -96,6 +96,11 @@ class Carried:
     bound_at_times: set[str]
     chosen: dict[int, tuple[Value, ...]]  # of an array that two arms have made: that, and the two
     once: bool
+    frame: Any
+    around: Any
+    lists: Any
+    log: list[Any]
+    views: list[tuple[Value, int]]
 
     def _give_up_all(self) -> NoReturn:
         raise NotImplementedError
@@ -366,6 +371,11 @@ class Carried:
             for b in memory[:k]:
                 if _one_memory(a.handle, b.handle) or a.handle._is_related(b.handle):
                     raise Otherwise
+
+    def _forget(self) -> None:
+        """Hold nothing that was carried: the mark of a loop is a variable of the function, and holds the iterator."""
+        self.frame, self.head, self.handed, self.around, self.lists = None, {}, {}, None, None
+        self.units, self.log, self.written, self.views, self.chosen = [], [], [], [], {}
 
     def _may_be_behind(self, unit: Unit) -> bool:
         """Whether what a variable was before the loop may be what one is behind it."""

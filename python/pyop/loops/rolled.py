@@ -471,7 +471,7 @@ class Rolled(Carried):
             self.weak().note_one(behind[a.names[0]], behind[b.names[0]], self.key)
         self._leave()
         self.plain = iter(())
-        self.frame, self.head, self.handed = None, {}, {}
+        self._forget()
         raise StopIteration
 
     def _give_up_all(self) -> NoReturn:
@@ -496,5 +496,5 @@ class Rolled(Carried):
         if self.outer is not None:
             self.outer += self.log
         Value._log_writes(self.outer)
+        self.outer = self.recording = None
         self.graph._rolling.remove(self)
-        self.recording = None
