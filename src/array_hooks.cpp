@@ -1,9 +1,12 @@
 // src/array_hooks.cpp: small functions of the core that the Python side calls: what may be an array, and becomes one.
 #include <pybind11/pybind11.h>
 
+#include <cstdint>
+
 #include "array/foreign/device.h"
 #include "array/foreign/dlpack.h"
 #include "array/foreign/foreign.h"
+#include "array/native/python_math.h"
 #include "array/numpy.h"
 #include "array/protocol/containers.h"
 
@@ -57,4 +60,12 @@ void register_array_hooks(py::module_& m) {
         },
         py::arg("type"),
         "Lets `case [a, b]:` match instances of a class where it matches NumPy's arrays (from 2.5 on).");
+    m.def(
+        "hypot_address",
+        [](int count, bool fused) {
+            auto* two = fused ? pyop::hypot2_fused : pyop::hypot2_split;
+            auto* three = fused ? pyop::hypot3_fused : pyop::hypot3_split;
+            return count == 2 ? reinterpret_cast<std::uintptr_t>(two) : reinterpret_cast<std::uintptr_t>(three);
+        },
+        py::arg("count"), py::arg("fused"), "The address of `math.hypot` of two or three numbers.");
 }

@@ -54,7 +54,12 @@ PyObject* copied_new(PyArrayObject* a) {
 // What is in an array of the caller's can be written, what the plan holds cannot.
 bool is_held(PyObject* array) { return is_exact_array(array) && !PyArray_ISWRITEABLE(as_array(array)); }
 
-// Of each array 'p' if its elements become Python's numbers, 's' for scalars of NumPy; whether the items are tuples;
+bool is_true(PyArrayObject* truths, Py_ssize_t i) {
+    return *(PyArray_BYTES(truths) + i * PyArray_STRIDE(truths, 0)) != 0;
+}
+
+// Of each array 'p' if its elements become Python's numbers, 's' for scalars of NumPy, 't' where they say which constant
+// an item is; 'e' and 'i' are for either, Python's floats or ints where the array behind, '?', has truths. Whether the items are tuples;
 // and the items that are there in any case.
 bool is_form_of_list(PyObject* form, size_t arrays) {
     return PyTuple_Check(form) && PyTuple_GET_SIZE(form) == 4 && PyUnicode_Check(PyTuple_GET_ITEM(form, 0)) &&
@@ -149,9 +154,12 @@ PyObject* ResultForms::list_new(PyObject* const* arrays, const Leaf& leaf) {
         PyArrayObject* a = as_array(arrays[k]);
         char* const at = PyArray_BYTES(a) + i * PyArray_STRIDE(a, 0);
         const Py_UCS4 kind = PyUnicode_READ_CHAR(forms, static_cast<Py_ssize_t>(k));
-        if (kind == 's') return PyArray_Scalar(at, PyArray_DESCR(a), as_object(a));
+        const bool either = kind == 'e' || kind == 'i';
+        if (kind == 's' || (either && !is_true(as_array(arrays[k + 1]), i)))
+            return PyArray_Scalar(at, PyArray_DESCR(a), as_object(a));
         PyObject* const number = PyArray_GETITEM(a, at);
-        if (kind == 'p' || !number) return number;
+        if (kind == 'i' && number && !PyLong_Check(number)) return PyNumber_Long(Ref::steal(number).get());
+        if (kind == 'p' || either || !number) return number;
         const Ref key = Ref::steal(number);
         PyObject* const constant = PyDict_GetItemWithError(constants, number);
         if (!constant && !PyErr_Occurred()) PyErr_SetObject(PyExc_KeyError, number);

@@ -111,7 +111,8 @@ def by_math(x):
     for k in range(len(x)):
         s = s * 0.5 + math.exp(-x[k]) * math.sqrt(float(x[k])) + math.floor(x[k] * 10) % 3
         x[k] = round(s) + abs(k - 5) + k // 2
-    return s
+        s += math.hypot(x[k], s) - math.hypot(s, 1.0, x[k]) + math.radians(x[k]) + math.remainder(s, 0.3)
+    return s, math.degrees(s)
 
 
 def looked_up(x):
@@ -203,7 +204,7 @@ def test_a_loop_that_decides_in_each_iteration_runs_as_it_is():
             if v > 0.5:
                 kept.append(v)
             elif v > 0.25:
-                kept.append(1)
+                kept.append("few")
         return len(kept)
 
     compiled = pyop.compile(f)
@@ -255,6 +256,29 @@ def test_a_table_is_what_it_holds_now():
         compiled(x + 9.0)
 
 
+def test_hypot_has_pythons_bits():
+    numbers = np.random.default_rng(0)
+
+    @pyop.compile
+    def f(x, y, z):
+        two, three = np.empty(len(x)), np.empty(len(x))
+        for k in range(len(x)):
+            two[k] = math.hypot(x[k], y[k])
+            three[k] = math.hypot(x[k], y[k], z[k])
+        return two, three
+
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, 1e-310, 1.7e308, 3.0]
+    for scale in (0, 1, 20, 320):
+        x, y, z = numbers.uniform(-1, 1, (3, 500)) * 10.0 ** numbers.uniform(-scale, min(scale, 308), (3, 500))
+        x[:9], y[9:18], x[30:39], z[30:39] = special, special, special, special[::-1]
+        two, three = f(x, y, z)
+        assert two.tolist() == pytest.approx(
+            [math.hypot(*v) for v in zip(x, y, strict=True)], rel=0, abs=0, nan_ok=True
+        )
+        wanted = [math.hypot(*v) for v in zip(x, y, z, strict=True)]
+        assert three.tolist() == pytest.approx(wanted, rel=0, abs=0, nan_ok=True)
+
+
 def test_functions_of_math_are_pickled():
     program = """
 import math, pickle, subprocess, sys
@@ -262,7 +286,7 @@ import numpy as np, pyop
 given = pickle.loads(bytes.fromhex(sys.stdin.read())) if len(sys.argv) > 1 else None
 x = np.linspace(0.1, 1.0, 5)
 if given is None:
-    f = pyop.compile(lambda x: x * math.exp(x[0]) + math.atan2(x[1], 2.0))
+    f = pyop.compile(lambda x: x * math.exp(x[0]) + math.atan2(x[1], 2.0) + math.hypot(x[0], x[1], x[2]))
     f(x)
     sent = pickle.dumps(f.plan_for(x)).hex()
     done = subprocess.run([sys.executable, "-c", PROGRAM, "there"], input=sent, capture_output=True, text=True)

@@ -244,3 +244,48 @@ def test_a_loop_too_long_to_be_unrolled_is_known_early():
     with pytest.warns(pyop.RetraceWarning, match="more than 50000 things"):
         assert equal(compiled(np.ones(3)), f(np.ones(3)))
     assert len(steps) < 61000  # NumPy twice, and a few iterations
+
+
+def over_a_few(x):
+    stock, given, order = np.full(3, 2.0), np.zeros(3), []
+    for k in range(len(x)):
+        left = float(x[k])
+        for shelf in (2, 1, 0):
+            taken = min(left, stock[shelf] * 0.5)
+            stock[shelf] -= taken
+            given[shelf] += taken
+            left -= taken
+            if left <= 0:
+                break
+        else:
+            order.append(k)
+        for a, b in ((0, 1), (1, 2), (2, 0)):
+            if stock[a] > stock[b] + 0.3:
+                stock[a], stock[b] = stock[b], stock[a]
+                break
+        stock = stock + 0.1
+    return stock, given, order
+
+
+def over_a_few_of_all_kinds(x):
+    found = []
+    for k in range(len(x)):
+        for word in ("a", "b", 3, None):
+            if x[k] > 0.5 and word != "a":
+                break
+        for v in (1, 2.5, True):
+            if v * x[k] > 0.7:
+                break
+        found.append(k if v == 1 else -k)
+    return found, word
+
+
+@pytest.mark.filterwarnings("ignore::pyop.RetraceWarning")
+@pytest.mark.parametrize("f", [over_a_few, over_a_few_of_all_kinds])
+def test_a_loop_over_a_few_constants_is_left(f):
+    compiled = pyop.compile(f)
+    for seed in range(6):
+        x = np.random.default_rng(seed).uniform(size=50)
+        assert equal(compiled(x), f(x))
+    nodes = compiled.plan_for(x).graph.nodes if f is over_a_few else ()
+    assert f is not over_a_few or any(type(node.function).__name__ == "Loop" for node in nodes)

@@ -406,7 +406,7 @@ class Tracer:
         graph._limit(plainly.MOST_NODES)
         error_checks.watch_error_state(graph)
         if self.by_twins:
-            from ..loops import conversions, items, leaving, unrolled  # noqa: F401  # the stand-ins: on first use
+            from ..loops import conversions, items, leaving, membership, unrolled  # noqa: F401  # the stand-ins: on first use
             from ..tracing import casts, joined, literals, math_functions, reflection  # noqa: F401
             from ..tracing.twins import Twins
 

@@ -70,6 +70,8 @@ class Arms:
 
     def _begin(self) -> None:
         loop = self.loop
+        if not loop.around.has_same_layout:
+            loop.give_up()  # where an arm changes it back, nobody would see that the other one does not
         loop.arms.append(self)
         self.first = len(loop.graph)
         self.narrowed: dict[str, Any] = {}
@@ -186,7 +188,7 @@ class Arms:
             if self.outer is not None:
                 self.outer.append((handle, before.node.index, before.output_index))
         loop.arms.pop()
-        self.frame, self.inside, self.head, self.yes = None, None, {}, {}
+        self.frame, self.inside, self.outer, self.head, self.yes = None, None, None, {}, {}
 
     def _choose(self, name: str, a: Any, b: Any, chosen: Any, choices: list[Choice]) -> Any:
         """Return what a variable is: itself where it is known, or a `_Place` among the choices."""

@@ -90,13 +90,18 @@ class Carried:
     affine: dict[str, int]
     ints: set[str]
     bounds: Any
+    around: Any
+    lists: Any
     counter: Any
     mark: Any
     one: list[tuple[Unit, ...]]
     bound_at_times: set[str]
     chosen: dict[int, tuple[Value, ...]]  # of an array that two arms have made: that, and the two
     once: bool
-    expected: Any  # what is foreseen
+    expected: Any
+    frame: Any
+    log: list[Any]
+    views: list[tuple[Value, int]]
 
     def _give_up_all(self) -> NoReturn:
         raise NotImplementedError
@@ -158,7 +163,7 @@ class Carried:
                 continue
             elif issubclass(type(given), np.generic) and type(held) is Value:
                 self.news.append(Unit(given, [name], self._constant(given, given)))
-            elif self.once and name in self.site.fresh - self.bound_at_times:
+            elif self.once and self._is_fresh(name, given):
                 self.news.append(self._first(name, held))
             elif type(given) is Value:
                 if type(held) is not Value:
@@ -186,6 +191,15 @@ class Carried:
                 raise Otherwise  # it is not changed this time
             results.append(result)
         return results
+
+    def _is_fresh(self, name: str, given: Any) -> bool:
+        """Return whether an iteration binds a variable before it reads it: one that was not bound it has not read, nor
+        what a loop around it holds for such a variable.
+        """
+        fresh = given is _MISSING or name in self.site.fresh
+        if not fresh:
+            fresh = any(unit.first and unit.fresh is given for loop in self.graph._rolling[:-1] for unit in loop.units)
+        return fresh and name not in self.bound_at_times
 
     def _alternative(self, name: str, held: OneOf) -> bool:
         """A variable that has become one of a few constants, or something else."""
@@ -359,6 +373,11 @@ class Carried:
             for b in memory[:k]:
                 if one_memory(a.handle, b.handle) or a.handle._is_related(b.handle):
                     raise Otherwise
+
+    def _forget(self) -> None:
+        """Hold nothing that was carried: the mark of a loop is a variable of the function, and holds the iterator."""
+        self.frame, self.head, self.handed, self.around, self.lists = None, {}, {}, None, None
+        self.units, self.log, self.written, self.views, self.chosen = [], [], [], [], {}
 
     def _may_be_behind(self, unit: Unit) -> bool:
         """Whether what a variable was before the loop may be what one is behind it."""

@@ -15,6 +15,8 @@ from ..tracing.twins import graph_under_twins, stand_in
 from .carried import Otherwise
 from .choices import choose
 from .foreseen import foreseen
+from .growing import GrowingList
+from .list_functions import extreme
 from .numbers import as_value
 from .rolled import FEW, Rolled
 from .sites import site_of
@@ -133,6 +135,8 @@ def _extreme(original: Any, op: Any, first: Any, rest: tuple[Any, ...], options:
     """``min(a, b)`` of numbers that are not known, without going two ways: they are chosen from."""
     graph = graph_under_twins()
     items = (first, *rest)
+    if type(first) is GrowingList and not rest and not options:
+        return extreme(first, original is max)
     if graph is None or options or len(items) < 2:
         return original(*items, **options)
     loop = recorded_loop(graph)

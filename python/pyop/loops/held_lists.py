@@ -6,6 +6,7 @@ Only a list that one variable alone holds is taken: counts of references tell.
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
@@ -38,15 +39,16 @@ class Lists:
         self.made: dict[str, tuple[GrowingList, list[Any]]] = {}
         self.held: dict[str, tuple[GrowingList, int]] = {}  # which another loop has made, and how many items they have
         for name in now.get(LISTS, ()):
-            items = now.get(name)
+            items: Any = now.get(name)
             if name not in site.read or name in site.stored:
                 continue
             if type(items) is GrowingList and recorded_loop(loop.graph) is None:
                 self.held[name] = items, min(items.capacity, sizes_of(loop.graph).largest(items.length))
-            if type(items) is not list:
+            is_deque = type(items) is deque and items.maxlen is None
+            if type(items) is not list and not is_deque:
                 continue
-            made = GrowingList(loop, name)
-            if made.take(items) and _is_alone(loop, frame, name, now):
+            made = GrowingList(loop, name, is_deque)
+            if made.take([*items]) and _is_alone(loop, frame, name, now):
                 around = recorded_loop(loop.graph)
                 made.arms = [] if around is None else [*around.arms]
                 self.made[name] = made, items
@@ -68,8 +70,9 @@ class Lists:
         """Make their arrays, for a loop of so many iterations."""
         for name in (*self.made, *self.held):
             if name not in self._wanted:
-                more = trips * _appends(self._site, name)
-                self._wanted[name] = self._before(name) + (more if 0 < more < _MOST else _UNBOUNDED) + _SPARE
+                appends = _appends(self._site)
+                more = _UNBOUNDED if appends is None or trips * appends >= _MOST else trips * appends
+                self._wanted[name] = self._before(name) + more + _SPARE
         for name, (made, items) in self.made.items():
             made.prepare(items, self._wanted[name])
         for name, (made, _) in self.held.items():
@@ -107,14 +110,14 @@ class Lists:
             put(self._frame, wanted, wanted)
 
 
-def _appends(site: Site, name: str) -> int:
-    """Return how often an iteration may append to a list; 0 if nobody knows."""
+def _appends(site: Site) -> int | None:
+    """Return how often an iteration may append to a list; None if nobody knows."""
     ops = [op for op in instructions(site.code) if site.start <= op.offset < site.end]
     following = [*ops[1:], *ops[:1]]
     loops = [after for op, after in zip(ops, following, strict=True) if op.opname == "FOR_ITER"]
-    if any("STORE_FAST" not in op.opname or not str(op.argval).startswith("__pyop_a") for op in loops):
-        return 0
-    return sum(op.argval == "append" and op.opname in ("LOAD_ATTR", "LOAD_METHOD") for op in ops)
+    many = any("STORE_FAST" not in op.opname or not str(op.argval).startswith("__pyop_a") for op in loops)
+    appends = sum(op.argval in ("append", "appendleft") and op.opname in ("LOAD_ATTR", "LOAD_METHOD") for op in ops)
+    return None if many and appends else appends
 
 
 def _count(frame: FrameType, name: str) -> int:

@@ -20,7 +20,7 @@ from ..tracing.lifting import ITEM
 from ..tracing.twins import BUILTINS, graph_under_twins
 from .numbers import as_value
 
-__all__: list[str] = []
+__all__ = ["are_looked_up"]
 
 _MOST = 4096  # items
 _MOST_KEYS = 16  # of a dict
@@ -46,6 +46,15 @@ class _Item:
                 graph._keep(self)
                 return made
         return owner[index]
+
+
+def are_looked_up(items: tuple[Any, ...]) -> bool:
+    """Return whether the items of a tuple are known numbers of one kind, or tuples of such, which become an array."""
+    first = items[0]
+    if type(first) is tuple:
+        same = all(type(x) is tuple and len(x) == len(first) for x in items)
+        return same and all(are_looked_up(column) for column in zip(*items, strict=True))
+    return type(first) in (int, float, bool) and all(type(x) is type(first) for x in items)
 
 
 def _is_unknown(index: Any) -> bool:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from ..graph.deciding import recorded_loop
-from ..tracing.lifting import LOOP
+from ..tracing.lifting import ITEM, LOOP
 from ..tracing.twins import BUILTINS, graph_under_twins
 from .arms import unknown
 from .counted import Bounds
+from .items import are_looked_up
 from .rolled import Rolled
 from .sequences import counted
 from .sites import site_of
@@ -85,8 +87,11 @@ class Mark:
         site = None if key in graph._unrolled else site_of(*key)
         found = (Bounds(0, _ENDLESS.stop, 1), None, None) if self.endless else counted(self._iterable)
         few = self._iterable
-        if type(few) is range and len(few) > 1 and recorded_loop(graph) is not None:
-            found = Bounds(few.start, few.stop, few.step), None, None  # which exit is taken is not known
+        if recorded_loop(graph) is not None:  # which exit is taken is not known
+            if type(few) is range and len(few) > 1:
+                found = Bounds(few.start, few.stop, few.step), None, None
+            elif type(few) is tuple and len(few) > 1 and are_looked_up(few):
+                found = Bounds(0, len(few), 1), partial(BUILTINS[ITEM], few), partial(iter, few)
         if site is None or found is None:
             return None
         return Rolled(found[0], graph, frame, site, key, found[1], found[2], self)

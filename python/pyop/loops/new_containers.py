@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from .surroundings import Place, Surroundings, layout_of
@@ -14,16 +15,19 @@ _MOST = 1024  # items
 class NewContainers:
     """The places of lists and dicts that variables hold, but for those that were there before the loop."""
 
-    __slots__ = ("_layouts", "places")
+    __slots__ = ("_layouts", "_others", "places")
 
     def __init__(self, now: dict[str, Any], around: Surroundings) -> None:
         self.places: dict[str, Place] = {}
+        self._others = False  # of which changes are not followed
         owners: list[Any] = []
         waiting = [*now.values()]
         while waiting and len(self.places) <= _MOST:
             x = waiting.pop()
             if type(x) is tuple:
                 waiting += x
+            elif type(x) in (deque, set) and not around.reaches(x):
+                self._others = True
             elif type(x) in (list, dict) and not around.reaches(x) and not any(x is owner for owner in owners):
                 owners.append(x)
                 for key in range(len(x)) if type(x) is list else x:
@@ -33,8 +37,8 @@ class NewContainers:
 
     @property
     def are_too_many(self) -> bool:
-        """Return whether there are more than anybody wants to look at."""
-        return len(self.places) > _MOST
+        """Return whether there are more than anybody wants to look at, or others."""
+        return len(self.places) > _MOST or self._others
 
     @property
     def has_same_layout(self) -> bool:

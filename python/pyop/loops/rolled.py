@@ -457,7 +457,7 @@ class Rolled(Ends):
             self.weak().note_one(behind[a.names[0]], behind[b.names[0]], self.key)
         self._leave()
         self.plain = iter(())
-        self.frame, self.head, self.handed = None, {}, {}
+        self._forget()
         raise StopIteration
 
     def _give_up_all(self) -> NoReturn:
@@ -482,5 +482,5 @@ class Rolled(Ends):
         if self.outer is not None:
             self.outer += self.log
         Value._log_writes(self.outer)
+        self.outer = self.recording = self.expected = None
         self.graph._rolling.remove(self)
-        self.recording = self.expected = None

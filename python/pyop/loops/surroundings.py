@@ -8,6 +8,7 @@ counts of them are the methods and attributes whose names occur in the code that
 from __future__ import annotations
 
 from abc import ABCMeta
+from collections import deque
 from types import BuiltinFunctionType, FrameType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
@@ -25,10 +26,11 @@ __all__ = ["Place", "Surroundings", "layout_of"]
 
 _MOST = 256  # places; and as many objects
 _DEEPEST = 32  # containers in containers
+_LARGEST_SET = 1 << 9
 _LARGE = 1 << 20  # bytes of an array of the user's that are not worth looking at
 _CONSTANTS = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), np.generic, np.dtype, Dim)
 _BUILTINS = frozenset((abs, min, max, sum, len, divmod, pow, round))
-_TYPES = frozenset((float, int, complex, bool, slice, tuple, list, range))
+_TYPES = frozenset((float, int, complex, bool, slice, tuple, list, range, frozenset, deque))
 _KEYS = frozenset((str, int, bool, bytes, type(None)))
 _LIBRARIES = frozenset(("numpy", "math"))
 _WRITES = frozenset(("STORE_SUBSCR", "STORE_SLICE", "KW_NAMES", "CALL_KW", "CALL_FUNCTION_EX"))
@@ -52,7 +54,7 @@ _DATA = frozenset(
     )
     for name in line.split(" ")
 )
-_LENGTH = vars(GrowingList)["length"]
+_LENGTH, _BEGIN = vars(GrowingList)["length"], vars(GrowingList)["begin"]
 _Key = Any
 
 
@@ -127,6 +129,9 @@ class Surroundings:
             elif type(owner) is dict:
                 owner.clear()
                 owner.update(dict.fromkeys(layout))
+            elif type(owner) is set:
+                owner.clear()
+                owner.update(layout)
             else:
                 for name in layout_of(owner) - layout:
                     object.__delattr__(owner, name)
@@ -158,7 +163,8 @@ class Surroundings:
         if kind is np.ndarray:
             return self._add_array(x)
         if kind is GrowingList:
-            self._lists += [x] if self._is_new(x) and self._add_place(x, "length", _LENGTH) else []
+            new = self._is_new(x) and self._add_place(x, "length", _LENGTH) and self._add_place(x, "begin", _BEGIN)
+            self._lists += [x] if new else []
             return self.looks_at(x)
         if kind is tuple or kind is list or kind is dict:
             if self._depth == _DEEPEST:
@@ -167,6 +173,8 @@ class Surroundings:
             found = all(map(self._add, x)) if kind is tuple else self._add_container(x)
             self._depth -= 1
             return found
+        if kind is set or kind is frozenset:
+            return self._add_set(x)
         if issubclass(kind, ModuleType):
             return x.__name__.partition(".")[0] in _LIBRARIES and "random" not in x.__name__
         if kind is type:
@@ -209,6 +217,12 @@ class Surroundings:
         self._owners.append(x)
         keys = range(len(x)) if type(x) is list else list(x)
         return len(keys) <= _MOST and all(type(key) in _KEYS and self._add_place(x, key) for key in keys)
+
+    def _add_set(self, x: Any) -> bool:
+        """Whether a set holds nothing but constants: who adds one changes its layout."""
+        if self._is_new(x) and type(x) is set:
+            self._owners.append(x)
+        return len(x) <= _LARGEST_SET and all(map(_is_constant, x))
 
     def _add_object(self, x: Any) -> bool:
         cls = type(x)
@@ -287,13 +301,19 @@ class Surroundings:
 
 
 def layout_of(owner: Any) -> Any:
-    """Return how long a list is, or which keys or attributes there are."""
+    """Return how long a list is, or which keys, items of a set or attributes there are."""
     if type(owner) is list:
         return len(owner)
+    if type(owner) is set:
+        return frozenset(owner)
     if type(owner) is dict:
         return tuple(owner)
     found = set(getattr(owner, "__dict__", ()))
     return found | {name for name, slot in _slots(type(owner)).items() if _is_set(slot, owner)}
+
+
+def _is_constant(x: Any) -> bool:
+    return all(map(_is_constant, x)) if type(x) is tuple else issubclass(type(x), _CONSTANTS)
 
 
 def _slots(cls: type) -> dict[str, Any]:

@@ -30,13 +30,16 @@ from typing import Any
 from .conditions import ARMS, IS_NONE, NOT, TRUTH, Conditions, is_concrete
 from .syntax import children, walk
 
-__all__ = ["ARMS", "IS_NONE", "ITEM", "LOOP", "NOT", "TRUTH", "lift"]
+__all__ = ["ARMS", "EQUAL", "IN", "IS_NONE", "ITEM", "LOOP", "NOT", "TRUTH", "lift"]
 
 LOOP = "__pyop_loop__"
 """The builtin of lifted code that makes the exits of a loop (`pyop.loops.leaving`)."""
 
 ITEM = "__pyop_item__"
 """The builtin of lifted code that looks something up by an index (`pyop.loops.items`)."""
+
+IN, EQUAL = "__pyop_in__", "__pyop_equal__"
+"""The builtins of lifted code that look for something in a container, and compare tuples (`pyop.loops.membership`)."""
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _LOOPS = (ast.For, ast.While)
@@ -51,7 +54,7 @@ _DEEPEST = 6  # arms in arms that what follows is put into
 
 
 class _Items(ast.NodeTransformer):
-    """Write ``table[k]`` as a call, which looks a list up by a number that is not known."""
+    """Write ``table[k]``, ``k in table`` and ``a == (b, c)`` as calls, which do so with numbers that are not known."""
 
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         self.generic_visit(node)
@@ -62,10 +65,34 @@ class _Items(ast.NodeTransformer):
             return node
         return _place(ast.Call(ast.Name(ITEM, ast.Load()), [node.value, index], []), node, node.value, index)
 
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        self.generic_visit(node)
+        op, left, right = node.ops[0], node.left, node.comparators[0]
+        if len(node.ops) > 1:
+            return node
+        if isinstance(op, (ast.In, ast.NotIn)):
+            made = ast.Call(ast.Name(IN, ast.Load()), [left, _container(right)], [])
+        elif isinstance(op, (ast.Eq, ast.NotEq)) and (isinstance(left, ast.Tuple) or isinstance(right, ast.Tuple)):
+            made = ast.Call(ast.Name(EQUAL, ast.Load()), [left, right], [])
+        else:
+            return node
+        made = _place(made, node, left, right)
+        negated = isinstance(op, (ast.NotIn, ast.NotEq))
+        return _place(ast.UnaryOp(ast.Not(), made), node, made) if negated else made
+
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:
         if node.value is not None:
             node.value = self.visit(node.value)
         return node
+
+
+def _container(expr: ast.expr) -> ast.expr:
+    """Return the operand of ``in`` as the compiler would have it: a set of constants is one."""
+    constants = [x.value for x in expr.elts if isinstance(x, ast.Constant)] if isinstance(expr, ast.Set) else []
+    if not isinstance(expr, ast.Set) or len(constants) < len(expr.elts):
+        return expr
+    known: Any = frozenset(constants)
+    return ast.copy_location(ast.Constant(known), expr)
 
 
 def lift(function: ast.FunctionDef) -> None:

@@ -1,8 +1,8 @@
 """The variables of a function whose lists loops may hold as arrays with a length, since each use of them is known.
 
-Such a list is appended to, popped from, indexed, counted, asked whether it is empty, gone through, given to NumPy, and
-returned. One that is put elsewhere, or given to a function that may keep it, is none of them. Whether another variable
-holds it, too, is known where a loop begins.
+Such a list is appended to, popped from at either end, reversed, indexed, counted, asked whether it is empty and for its
+least item, gone through, given to NumPy, and returned. One that is put elsewhere, or given to a function that may keep
+it, is none of them. Whether another variable holds it, too, is known where a loop begins.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["LISTS", "changed_lists", "write_lists"]
 LISTS = "__pyop_lists__"
 """The variable of a twin that has their names (`pyop.loops.growing`)."""
 
-_METHODS = frozenset(("append", "pop"))
+_METHODS = {"append": (1,), "appendleft": (1,), "pop": (0, 1), "popleft": (0,), "reverse": (0,)}
 _LIBRARIES = frozenset(("np", "numpy"))
 _CONTAINERS = (ast.Tuple, ast.List)
 
@@ -104,8 +104,10 @@ def _use(name: ast.Name, around: tuple[Any, ...]) -> bool | None:
         call = around[1] if len(around) > 1 else None
         if not isinstance(call, ast.Call) or call.func is not parent or call.keywords:
             return None
-        return True if parent.attr in _METHODS and len(call.args) == (parent.attr == "append") else None
+        return True if len(call.args) in _METHODS.get(parent.attr, ()) else None
     if isinstance(parent, ast.Subscript) and parent.value is name:
+        if isinstance(parent.slice, ast.Slice) and isinstance(parent.ctx, ast.Load):
+            return False if _is_reversing(parent.slice) else None
         if isinstance(parent.slice, (ast.Slice, ast.Tuple)) or isinstance(parent.ctx, ast.Del):
             return None
         return isinstance(parent.ctx, ast.Store) and not _is_constant(parent.slice)
@@ -128,9 +130,15 @@ def _is_constant(index: Any) -> bool:
     )
 
 
+def _is_reversing(index: ast.Slice) -> bool:
+    """Return whether it is ``[::-1]``."""
+    return index.lower is None and index.upper is None and index.step is not None and ast.unparse(index.step) == "-1"
+
+
 def _is_known_call(call: ast.Call) -> bool:
     if isinstance(call.func, ast.Name):
-        return call.func.id in ("len", "sum")
+        alone = len(call.args) == 1 and not call.keywords
+        return call.func.id in ("len", "sum") or (call.func.id in ("min", "max") and alone)
     owner = call.func.value if isinstance(call.func, ast.Attribute) else None
     return isinstance(owner, ast.Name) and owner.id in _LIBRARIES
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from .._core import Value
 from ..declare.spec import Spec
 from ..graph import calls
-from ..graph.lists import array_of, holds_values
+from ..graph.lists import array_of, holds_values, is_growing
 from ..graph.symbolic_number import is_number
 from ..graph.views import share_copy
 from ..refusals import refusal
@@ -24,7 +25,7 @@ def _is_made_of(x: Any) -> bool:
     """Say whether an array is made of a list with what is symbolic, or of a Value or Number under trace."""
     if type(x) is Value or is_number(x):
         return graph_under_twins() is not None
-    return isinstance(x, (list, tuple)) and holds_values(x)
+    return is_growing(x) or (isinstance(x, (list, tuple, deque)) and holds_values([*x]))
 
 
 def _array(
@@ -37,7 +38,7 @@ def _array(
         made = np.array(object, dtype, copy=copy, order=order, subok=subok, ndmin=ndmin, **options)
         fresh = made is not object and made.base is None
         return made if graph is None or not fresh else made_value(graph, made)
-    object = object._value if is_number(object) else object
+    object = object._value if is_number(object) else [*object] if type(object) is deque else object
     if type(object) is Value:
         made = _converted(object, dtype, order, copy)
     else:
