@@ -36,7 +36,7 @@ class Ends(Carried):
     def _drop(self) -> None:
         raise NotImplementedError
 
-    def _over(self, now: dict[str, Any]) -> NoReturn:
+    def _over(self) -> NoReturn:
         raise NotImplementedError
 
     def holds(self, condition: Value) -> None:
@@ -55,7 +55,7 @@ class Ends(Carried):
             if self.passes > 1 or self.written:
                 self.give_up()
             self._drop()
-            self._over(now)
+            self._over()
         if self.passes == 1 and self.once and self.condition is not None:
             self.once = False
             if self.expected is not None:

@@ -96,6 +96,8 @@ class Rolled(Ends):
     def __next__(self) -> Any:
         if self.plain is not None:
             return self._next()
+        if self.recording is None and self.mark is not None and self.mark.ends_here:
+            self._over()
         if self.frame is not sys._getframe(1) or self.frame.f_lasti != self.site.header:
             return self._unrolled()
         if self.around is not None and not self.around.are_the_same:
@@ -119,8 +121,6 @@ class Rolled(Ends):
             if Peeled(self.key) in self.graph._unrolled and self.bounds.known is not None:
                 self.head = now
                 return self._otherwise()
-        if self.mark is not None and self.mark.ends_here:
-            self._over(now)
         self.tuples = Tuples(self.code.carried - self.code.targets, now)
         self.tuples.split(now)
         self.alternatives = Alternatives(self.graph, {*now} - self.code.targets, now)
@@ -159,7 +159,7 @@ class Rolled(Ends):
             raise StopIteration
         return next(self.plain)
 
-    def _over(self, now: dict[str, Any]) -> NoReturn:
+    def _over(self) -> NoReturn:
         """The loop has ended while its iterations were written down as they are."""
         self.lists.release()
         self._leave()
