@@ -23,11 +23,13 @@ def _type(*args: Any, **kwargs: Any) -> Any:
     (x,) = args
     if type(x) is Value and (x._is_scalar is None or (x._is_scalar and x.dtype is None)):
         raise may_run_itself(refusal(f"type(x) of {x!r:.80} at {x._here()}: its dtype or dimensions are not known"))
-    return x.__class__
+    return graph_under_twins()._twins.of(x.__class__)  # as the name of the class is there
 
 
 def _is_symbolic(x: Any) -> bool:
-    return type(x) is Value or is_number(x)
+    """Return whether something stands for what is not known yet: an array, a number, the list or range of a loop."""
+    kind = type(x)
+    return kind is Value or is_number(x) or (kind.__module__.startswith("pyop.") and x.__class__ is not kind)
 
 
 def _hides(args: tuple[Any, ...]) -> bool:

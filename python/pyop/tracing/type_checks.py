@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from .._core import Op, Value
+from ..graph.counter import Counter
 from ..graph.symbolic_number import Number
 from ..refusals import refusal
 from .code import codes, facts, instructions
@@ -179,7 +180,8 @@ def own_names() -> frozenset[str]:
     (True, False)
     """
     of_arrays = set(dir(Value)).difference(dir(np.ndarray), dir(np.float64))
-    return frozenset(of_arrays.union(set(dir(Number)).difference(dir(complex))))
+    of_numbers = set(dir(Number)).difference(dir(complex)) | set(dir(Counter)).difference(dir(int))
+    return frozenset(of_arrays | of_numbers)
 
 
 def _reflected(line: str) -> str:
