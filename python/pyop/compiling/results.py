@@ -13,6 +13,7 @@ from .._core import Plan, ResultForms, Value, scalar_of
 from .._tree import TreeDef, flatten
 from ..declare.dims import Dim
 from ..declare.spec import Spec
+from ..graph.counter import Counter
 from ..graph.deciding import RunItself
 from ..graph.graph import Graph
 from ..graph.sizes import apply
@@ -43,6 +44,7 @@ _AMONG_OBJECTS = (
 )
 # The names of what a function is traced with, in a text.
 _STAND_INS = r"<pyop\.Value |'pyop\.(Value|compiling\.number\.Number)'"
+_SYMBOLIC = frozenset((Value, Number, Counter, Dim, Unknown))
 # What cannot be changed by whoever gets it.
 _ATOMS = (*STATIC_TYPES, *NUMBERS, np.generic, np.dtype, type, Enum, range, slice)
 
@@ -117,6 +119,8 @@ def declare_outputs(
         if is_number(leaf):
             listed.append(("n", None))
             values.append(leaf._value)
+        elif type(leaf) is slice and not _SYMBOLIC.isdisjoint(map(type, (leaf.start, leaf.stop, leaf.step))):
+            raise may_run_itself(refusal(f"{name} returned a slice of numbers that it computes: return the numbers"))
         elif isinstance(leaf, Dim):  # a named size is a number when the plan runs
             listed.append(("n", None))
             values.append(apply(_second, (graph.inputs[0], leaf), {}, Spec(np.dtype(np.int64), ()), name="size"))

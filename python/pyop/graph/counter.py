@@ -61,7 +61,7 @@ class Counter:
 
     # --- what needs the number
 
-    def _ask(self, *args: Any) -> Any:
+    def _ask(self, *args: Any, **kwargs: Any) -> Any:
         return self._needed()
 
     def __bool__(self) -> bool:
@@ -195,8 +195,10 @@ def _divmod(a: Any, b: Any) -> tuple[Any, Any]:
     return a // b, a % b
 
 
-def _power(self: Counter, other: Any) -> Any:
+def _power(self: Counter, other: Any, modulus: Any = None) -> Any:
     """A small power is a product, and counted, too."""
+    if modulus is not None:
+        return self._needed()
     if type(other) is not int or not 0 < other <= _POWERS:
         return _pow(self, other)
     made: Any = self

@@ -19,10 +19,11 @@ from ..declare.rebuild import holds, replaced, walk
 from ..declare.spec import Spec
 from ..gradients.fresh import fresh
 from ..graph.array_protocol import ANSWERED
-from ..graph.counter import has_counters, size_of
+from ..graph.counter import has_counters, is_counter, size_of
 from ..graph.graph import Graph
 from ..graph.lists import array_of, holds_values, with_arrays
 from ..graph.sizes import apply
+from ..graph.symbolic_number import counted
 from .twins import OF_KINDS, STAND_INS, StandIn, graph_under_twins, stand_in
 
 __all__ = ["length", "made_of", "made_value", "uniform"]
@@ -50,7 +51,7 @@ def made_value(graph: Graph, array: Any) -> Any:
 def _is_uniform(original: Any, array: Any, args: Any, kwargs: Any) -> bool:
     """Whether all its elements are the same, in C order."""
     fill = kwargs.get("fill_value", args[1] if len(args) > 1 else 0)
-    known = original in _EMPTY or (original in _FULL and np.ndim(fill) == 0)
+    known = original in _EMPTY or (original in _FULL and np.ndim(fill) == 0 and not isinstance(fill, Dim))
     return known and bool(array.flags.c_contiguous) and array.dtype.kind in _KINDS
 
 
@@ -163,7 +164,12 @@ def _full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **op
     """``np.full`` of a Value, or of a list of such."""
     if isinstance(fill_value, (list, tuple)) and holds_values(fill_value):
         fill_value = array_of(fill_value)
-    if graph_under_twins() is None or type(fill_value) is not Value or fill_value.dtype is None or options:
+    graph = graph_under_twins()
+    if is_counter(fill_value):
+        fill_value = fill_value.number()._value
+    elif type(fill_value) is Dim and graph is not None:
+        fill_value = counted(fill_value, graph)
+    if graph is None or type(fill_value) is not Value or fill_value.dtype is None or options:
         return made_of(np.full)(shape, fill_value, dtype, order, **options)
     made = made_of(np.zeros)(shape, fill_value.dtype if dtype is None else dtype, order)
     made[...] = fill_value
