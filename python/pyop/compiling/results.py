@@ -12,6 +12,7 @@ import numpy as np
 from .._core import Plan, ResultForms, Value, scalar_of
 from .._tree import TreeDef, flatten
 from ..declare.dims import Dim
+from ..declare.rebuild import walk
 from ..declare.spec import Spec
 from ..graph.counter import Counter
 from ..graph.deciding import RunItself
@@ -119,7 +120,7 @@ def declare_outputs(
         if is_number(leaf):
             listed.append(("n", None))
             values.append(leaf._value)
-        elif type(leaf) is slice and not _SYMBOLIC.isdisjoint(map(type, (leaf.start, leaf.stop, leaf.step))):
+        elif type(leaf) is slice and not _SYMBOLIC.isdisjoint(map(type, walk(leaf))):
             raise may_run_itself(refusal(f"{name} returned a slice of numbers that it computes: return the numbers"))
         elif isinstance(leaf, Dim):  # a named size is a number when the plan runs
             listed.append(("n", None))

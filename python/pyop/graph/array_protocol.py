@@ -147,6 +147,10 @@ def array_function(
         raise refusal(
             f"{_name(func)}(like=...) of a Value: call it without like= and use the array in the graph as it is"
         )
+    from .symbolic_number import Number, specialise  # on first use: it is above
+
+    if holds((args, kwargs), Number):
+        specialise(args, kwargs)  # the function itself asks for it
     name = _name(func).removeprefix("np.")
     scalar = is_scalar(func, args, kwargs)
     if isinstance(specs, (tuple, list)) and not all(isinstance(spec, Spec) for spec in specs):

@@ -77,6 +77,8 @@ class Number:
     def __array_function__(self, func: Any, types: Iterable[type], args: tuple[Any, ...], kwargs: Any) -> Any:
         if func in (np.shape, np.ndim, np.size) and len(args) == 1:
             return {np.shape: (), np.ndim: 0, np.size: 1}[func]
+        if func is np.result_type and not kwargs and all(x._kind is not int for x in args if is_number(x)):
+            return func(*[x._kind(1) if is_number(x) else x for x in args])  # of an int it is asked whether it fits
         # Functions whose result does not depend on the number but in its elements.
         known = func is np.where and len(args) == 3 and all(map(_is_plain, args))
         known = known or (func is np.clip and any(isinstance(x, Value) for x in args))
@@ -202,6 +204,7 @@ _ALIKE = frozenset("?bhilqBHILQdD")
 
 
 _OTHERWISE = frozenset((np.real, np.imag, np.isreal, np.iscomplex, np.real_if_close))
+_OTHERWISE |= frozenset((np.result_type, np.can_cast, np.min_scalar_type))
 _OTHERWISE |= frozenset((np.copyto, np.put, np.put_along_axis, np.putmask, np.place, np.fill_diagonal))
 """Functions that do something else for a Python number, or put it into an array of another dtype."""
 

@@ -151,6 +151,8 @@ def __round__(self: Any, ndigits: int | None = None) -> Any:
         raise refusal(
             "round(x) of a scalar is a Python int, which a Value gives only when its graph runs: use np.round(x)"
         )
+    if self._is_scalar and self.dtype is not None and self.dtype.kind == "c":
+        raise TypeError(f"type numpy.{self.dtype.name} doesn't define __round__ method")
     return np.round(self, 0 if ndigits is None else ndigits)
 
 

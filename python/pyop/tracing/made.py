@@ -23,7 +23,7 @@ from ..graph.counter import has_counters, is_counter, size_of
 from ..graph.graph import Graph
 from ..graph.lists import array_of, holds_values, with_arrays
 from ..graph.sizes import apply
-from ..graph.symbolic_number import counted
+from ..graph.symbolic_number import counted, is_number
 from .twins import OF_KINDS, STAND_INS, StandIn, graph_under_twins, stand_in
 
 __all__ = ["length", "made_of", "made_value", "uniform"]
@@ -164,16 +164,32 @@ def _full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **op
     """``np.full`` of a Value, or of a list of such."""
     if isinstance(fill_value, (list, tuple)) and holds_values(fill_value):
         fill_value = array_of(fill_value)
-    graph = graph_under_twins()
-    if is_counter(fill_value):
-        fill_value = fill_value.number()._value
-    elif type(fill_value) is Dim and graph is not None:
-        fill_value = counted(fill_value, graph)
-    if graph is None or type(fill_value) is not Value or fill_value.dtype is None or options:
+    fill_value = _number_of(fill_value)
+    if graph_under_twins() is None or type(fill_value) is not Value or fill_value.dtype is None or options:
         return made_of(np.full)(shape, fill_value, dtype, order, **options)
     made = made_of(np.zeros)(shape, fill_value.dtype if dtype is None else dtype, order)
     made[...] = fill_value
     return made
+
+
+def _full_like(a: Any, fill_value: Any, *args: Any, **kwargs: Any) -> Any:
+    """``np.full_like`` of a number that is not known."""
+    number = _number_of(fill_value)
+    if graph_under_twins() is None or number is fill_value:
+        return made_of(np.full_like)(a, fill_value, *args, **kwargs)
+    made = made_of(np.zeros_like)(a, *args, **kwargs)
+    made[...] = number
+    return made
+
+
+def _number_of(x: Any) -> Any:
+    """Return a number of Python's that the plan knows as a Value; anything else as it is."""
+    if is_counter(x):
+        x = x.number()
+    if is_number(x):
+        return x._value
+    graph: Any = graph_under_twins()
+    return counted(x, graph) if type(x) is Dim and graph is not None else x
 
 
 def length(x: Any) -> Any:
@@ -227,4 +243,5 @@ for _original in _functions():
         stand_in(_original, _call)
 OF_KINDS[np.ufunc] = lambda x: _Ufunc(x, made_of(x))
 stand_in(np.full, _full)
+stand_in(np.full_like, _full_like)
 stand_in(len, length)
