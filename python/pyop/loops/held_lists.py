@@ -13,7 +13,7 @@ from typing import Any
 
 from .._core import Value
 from ..graph.deciding import recorded_loop
-from ..tracing.list_names import LISTS
+from ..tracing.list_names import LISTS, ROWS
 from .frames import put
 from .growing import GrowingList
 from .numbers import sizes_of
@@ -48,6 +48,7 @@ class Lists:
             if type(items) is not list and not is_deque:
                 continue
             made = GrowingList(loop, name, is_deque)
+            made.has_rows = name in now.get(ROWS, ())
             if made.take([*items]) and _is_alone(loop, frame, name, now):
                 around = recorded_loop(loop.graph)
                 made.arms = [] if around is None else [*around.arms]

@@ -24,7 +24,7 @@ from ..declare.spec import Spec
 from ..graph.counter import size_of
 from ..graph.deciding import recorded_loop
 from ..graph.graph import Graph
-from ..graph.symbolic_number import Number
+from ..graph.symbolic_number import Number, is_number
 from .alternatives import Alternatives
 from .carried import Again, Carried, Otherwise, Unit
 from .foreseen import foreseen
@@ -269,7 +269,7 @@ class Rolled(Carried):
         if unit.kind is None:
             return value
         if unit.kind is int:
-            return named(self.graph, value, self.give_up)
+            return self.counted(value) if is_number(unit.handle) else named(self.graph, value, self.give_up)
         return Number(unit.kind, value, self.places())
 
     def counted(self, value: Value) -> Any:

@@ -11,10 +11,14 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["LISTS", "changed_lists", "write_lists"]
+__all__ = ["LISTS", "ROWS", "changed_lists", "write_lists"]
 
 LISTS = "__pyop_lists__"
 """The variable of a twin that has their names (`pyop.loops.growing`)."""
+
+ROWS = "__pyop_rows__"
+"""The variable that has the names of those which are appended nothing but lists that are written there, ``[a, b]``, and
+that nobody else holds."""
 
 _METHODS = {"append": (1,), "appendleft": (1,), "pop": (0, 1), "popleft": (0,), "reverse": (0,)}
 _LIBRARIES = frozenset(("np", "numpy"))
@@ -27,11 +31,12 @@ def write_lists(function: ast.FunctionDef) -> None:
         if names := changed_lists(part):
             first = part.body[0]
             documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-            named: Any = tuple(names)
-            told = ast.Assign([ast.Name(LISTS, ast.Store())], ast.Constant(named))
-            for made in ast.walk(told):
-                ast.copy_location(made, first)
-            part.body.insert(int(documented), told)
+            for variable, named in ((ROWS, _of_rows(part, names)), (LISTS, names)):
+                known: Any = tuple(named)
+                told = ast.Assign([ast.Name(variable, ast.Store())], ast.Constant(known))
+                for made in ast.walk(told):
+                    ast.copy_location(made, first)
+                part.body.insert(int(documented), told)
 
 
 def changed_lists(function: ast.FunctionDef) -> list[str]:
@@ -66,6 +71,17 @@ def changed_lists(function: ast.FunctionDef) -> list[str]:
             if any(_use(node, around) for node, around in _with_parents(loop) if _is_named(node, name)):
                 others.add(name)  # it grows while it is gone through
     return sorted((changed & bound) - others)
+
+
+def _of_rows(function: ast.FunctionDef, names: list[str]) -> list[str]:
+    """Return which of these lists are appended nothing but lists that are written there."""
+    rows, others = set[str](), set[str]()
+    for call in ast.walk(function):
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            continue
+        if isinstance(call.func.value, ast.Name) and call.func.attr in ("append", "appendleft"):
+            (rows if all(isinstance(x, ast.List) for x in call.args) else others).add(call.func.value.id)
+    return sorted((rows - others) & {*names})
 
 
 def _ends(statement: ast.stmt) -> set[str]:
