@@ -75,7 +75,7 @@ class Arms:
         loop.arms.append(self)
         self.first = len(loop.graph)
         self.narrowed: dict[str, Any] = {}
-        self.inside = NewContainers(self._now(), loop.around)
+        self.inside = NewContainers(self._now(), loop.around, loop.head)
         if self.inside.are_too_many:
             loop.give_up()
         self.head = self._now()

@@ -27,6 +27,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from .comprehensions import close_comprehensions
 from .conditions import ARMS, IS_NONE, NOT, TRUTH, Conditions, is_concrete
 
 __all__ = ["ARMS", "EQUAL", "IN", "IS_NONE", "ITEM", "LOOP", "NOT", "TRUTH", "lift"]
@@ -100,6 +101,7 @@ def lift(function: ast.FunctionDef) -> None:
 
 
 def _lift(function: ast.FunctionDef, conditions: Conditions) -> None:
+    close_comprehensions(function)
     for part in _own(function):
         if isinstance(part, ast.FunctionDef):
             _lift(part, conditions)
