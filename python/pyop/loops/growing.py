@@ -143,6 +143,26 @@ class GrowingList:
             made[at] = self._stored(x, self.kind.columns[k])
         return made
 
+    def become(self, other: Any) -> None:
+        """Hold the items of another list, which nobody has any more; if there is no room, a further pass makes some."""
+        if type(other) is list:
+            items, other = other, GrowingList(self.loop, self.name)
+            kinds = {*map(kind_of, items)}
+            other.kind, other.length = kinds.pop() if kinds else self.kind, len(items)
+            if kinds:
+                self._needed()
+            other.prepare(items, max(len(items), 1))
+        if self.kind is None and other.kind is not None:
+            raise Unroll({OfKind(self.loop.key, self.name, other.kind)})
+        if self.kind != other.kind or self.prefix or other.prefix or other.is_deque or self.is_deque:
+            self._needed()
+        if other.capacity <= self.capacity:
+            for mine, column in zip(self.columns, other.columns, strict=True):
+                mine[: other.capacity] = other.straight(column)
+        self.texts |= other.texts
+        self.scalars += other.scalars
+        self.length, self.begin = other.length, 0
+
     def extend(self, capacity: int) -> None:
         """Make room for so many items."""
         here = slice(self.capacity) if self._is_straight() else self.position(np.arange(self.capacity), capacity)

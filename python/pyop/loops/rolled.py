@@ -106,7 +106,7 @@ class Rolled(Carried):
             return self._unrolled()
         if self.recording is None and self.done > 0 and self.lists.are_any and not self._looks_around():
             return self._unrolled()
-        now = self._now()
+        now = self._now() if self.recording is None else self.lists.rebound(self)
         if self.recording is not None:
             if self.tuples.split(now) is None or not self.alternatives.split(now, self.handed):
                 self.give_up()

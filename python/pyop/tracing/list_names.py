@@ -11,10 +11,13 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["LISTS", "ROWS", "changed_lists", "write_lists"]
+__all__ = ["LISTS", "REBOUND", "ROWS", "changed_lists", "write_lists"]
 
 LISTS = "__pyop_lists__"
 """The variable of a twin that has their names (`pyop.loops.growing`)."""
+
+REBOUND = "__pyop_rebound__"
+"""The variable that has the names of those that are bound to another list of this function: ``row = new``."""
 
 ROWS = "__pyop_rows__"
 """The variable that has the names of those which are appended nothing but lists that are written there, ``[a, b]``, and
@@ -31,7 +34,8 @@ def write_lists(function: ast.FunctionDef) -> None:
         if names := changed_lists(part):
             first = part.body[0]
             documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-            for variable, named in ((ROWS, _of_rows(part, names)), (LISTS, names)):
+            rebound = sorted({target for target, _ in _aliases(part)} & {*names})
+            for variable, named in ((ROWS, _of_rows(part, names)), (REBOUND, rebound), (LISTS, names)):
                 known: Any = tuple(named)
                 told = ast.Assign([ast.Name(variable, ast.Store())], ast.Constant(known))
                 for made in ast.walk(told):
@@ -70,7 +74,21 @@ def changed_lists(function: ast.FunctionDef) -> list[str]:
             name = loop.iter.id
             if any(_use(node, around) for node, around in _with_parents(loop) if _is_named(node, name)):
                 others.add(name)  # it grows while it is gone through
+    aliases = _aliases(function)
+    for _ in aliases:  # what one name is used for, the list of the other one may be
+        others.update(name for pair in aliases for name in pair if not others.isdisjoint(pair))
+        changed.update(target for target, source in aliases if source in changed)
     return sorted((changed & bound) - others)
+
+
+def _aliases(function: ast.FunctionDef) -> list[tuple[str, str]]:
+    """Return the pairs of variables of which the first is bound to what the other one holds."""
+    pairs = []
+    for part in ast.walk(function):
+        if isinstance(part, ast.Assign) and isinstance(part.value, ast.Name) and len(part.targets) == 1:
+            target = part.targets[0]
+            pairs += [(target.id, part.value.id)] if isinstance(target, ast.Name) else []
+    return pairs
 
 
 def _of_rows(function: ast.FunctionDef, names: list[str]) -> list[str]:
@@ -127,6 +145,8 @@ def _use(name: ast.Name, around: tuple[Any, ...]) -> bool | None:
         return isinstance(parent.ctx, ast.Store) and not _is_constant(parent.slice)
     if isinstance(parent, ast.Call):
         return False if _is_known_call(parent) else None
+    if isinstance(parent, ast.Assign):
+        return False if len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name) else None
     if isinstance(parent, ast.For):
         return False if parent.iter is name else None
     if _is_asked(name, around):
