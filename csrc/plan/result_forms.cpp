@@ -58,9 +58,9 @@ bool is_true(PyArrayObject* truths, Py_ssize_t i) {
     return *(PyArray_BYTES(truths) + i * PyArray_STRIDE(truths, 0)) != 0;
 }
 
-// Of each array 'p' if its elements become Python's numbers, 's' for scalars of NumPy, 't' where they say which constant
-// an item is; 'e' and 'i' are for either, Python's floats or ints where the array behind, '?', has truths. Whether the items are tuples;
-// and the items that are there in any case.
+// Of each array 'p' if its elements become Python's numbers, 's' for scalars of NumPy, 't' where they say which
+// constant an item is; 'e' and 'i' are for either, Python's floats or ints where the array behind, '?', has truths.
+// Whether the items are tuples or lists; and the items that are there in any case.
 bool is_form_of_list(PyObject* form, size_t arrays) {
     return PyTuple_Check(form) && PyTuple_GET_SIZE(form) == 4 && PyUnicode_Check(PyTuple_GET_ITEM(form, 0)) &&
            static_cast<size_t>(PyUnicode_GET_LENGTH(PyTuple_GET_ITEM(form, 0))) == arrays && arrays > 0 &&
@@ -138,7 +138,8 @@ PyObject* ResultForms::list_new(PyObject* const* arrays, const Leaf& leaf) {
     PyObject* const forms = PyTuple_GET_ITEM(form, 0);
     PyObject* const first = PyTuple_GET_ITEM(form, 2);
     PyObject* const constants = PyTuple_GET_ITEM(form, 3);
-    const bool tuples = PyTuple_GET_ITEM(form, 1) == Py_True;
+    PyObject* const row = PyTuple_GET_ITEM(form, 1);
+    const bool rows = row != Py_None, lists = row == reinterpret_cast<PyObject*>(&PyList_Type);
     for (size_t k = 0; k < leaf.first; ++k) {
         if (is_exact_array(arrays[k]) && PyArray_NDIM(as_array(arrays[k])) == 1 &&
             PyArray_DIM(as_array(arrays[k]), 0) == PyArray_DIM(as_array(arrays[0]), 0))
@@ -166,12 +167,13 @@ PyObject* ResultForms::list_new(PyObject* const* arrays, const Leaf& leaf) {
         return Py_XNewRef(constant);
     };
     for (Py_ssize_t i = 0; i < n; ++i) {
-        Ref item = Ref::steal(tuples ? PyTuple_New(static_cast<Py_ssize_t>(leaf.first)) : element(0, i));
-        for (size_t k = 0; tuples && item && k < leaf.first; ++k) {
+        Ref item = Ref::steal(rows ? PyTuple_New(static_cast<Py_ssize_t>(leaf.first)) : element(0, i));
+        for (size_t k = 0; rows && item && k < leaf.first; ++k) {
             PyObject* part = element(k, i);
             if (!part) return nullptr;
             PyTuple_SET_ITEM(item.get(), static_cast<Py_ssize_t>(k), part);
         }
+        if (item && lists) item = Ref::steal(PySequence_List(item.get()));
         if (!item) return nullptr;
         PyList_SET_ITEM(list.get(), before + i, item.release());
     }

@@ -75,7 +75,7 @@ class Arms:
         loop.arms.append(self)
         self.first = len(loop.graph)
         self.narrowed: dict[str, Any] = {}
-        self.inside = NewContainers(self._now(), loop.around)
+        self.inside = NewContainers(self._now(), loop.around, loop.head)
         if self.inside.are_too_many:
             loop.give_up()
         self.head = self._now()
@@ -101,8 +101,12 @@ class Arms:
                 now[name] = self.head[name]
         return now
 
+    def _rebind(self) -> None:
+        self.loop.lists.rebind(self.loop, _live(self.frame.f_code, self.frame.f_lasti))
+
     def _between(self) -> None:
         """Put back what the first arm has changed."""
+        self._rebind()
         self.middle = len(self.loop.graph)
         self.yes = self._now()
         self.written: list[list[Any]] = []  # of memory: a handle, what it was, and is behind each arm
@@ -142,6 +146,7 @@ class Arms:
     def _end(self) -> None:
         """Have the variables and the memory hold what is chosen."""
         loop, graph = self.loop, self.loop.graph
+        self._rebind()
         no = self._now()
         self.held_no = self._note_writes(3, no)
         Value._log_writes(self.outer)

@@ -16,12 +16,12 @@ from ..graph.counter import is_counter, size_of
 from ..graph.graph import Graph
 from ..graph.symbolic_number import is_number
 from .alternatives import Alternatives, OneOf
-from .numbers import DTYPES, as_value, sizes_of
+from .numbers import DTYPES, LARGEST, as_value, fits_scalar, sizes_of
 from .recording import Recording
 from .sites import Site
 from .weak import Weak, key_of
 
-__all__ = ["Again", "Carried", "Otherwise", "Unit", "fits_scalar", "is_int", "is_known", "one_memory", "same_constant"]
+__all__ = ["Again", "Carried", "Otherwise", "Unit", "is_int", "is_known", "one_memory", "same_constant"]
 
 _MISSING: Any = object()
 _MOST = 1 << 31  # what a Python int may be multiplied by in an iteration: it stays an int64
@@ -267,8 +267,8 @@ class Carried:
         """A variable that was a Python number and has been bound anew; whether it is carried."""
         if same_constant(given, held):
             return False
-        kind = given._kind if is_number(given) else type(given)
-        if is_int(given) and (is_int(held) or name in self.ints):
+        kind = int if is_counter(given) else given._kind if is_number(given) else type(given)
+        if kind is int and (is_int(held) or name in self.ints):
             return self._int(name, given, held)
         if kind not in DTYPES or is_counter(given):
             raise Otherwise
@@ -291,13 +291,13 @@ class Carried:
 
     def _int(self, name: str, given: Any, held: Any) -> bool:
         """A Python int: one that grows by the same in each iteration is known, another one is carried."""
-        step = held - given if is_int(held) else None
+        step = held - given if is_int(held) and is_int(given) else None
         counted = (self.bounds.known is not None and self.mark is None) or name not in self.site.behind
         if name not in self.ints and type(step) is int and step % self.bounds.step == 0 and counted:
             self.affine[name] = step
             return True
         self.ints.add(name)
-        start = as_value(given)
+        start = given._value[()] if is_number(given) else as_value(given)
         if type(start) is not Value:
             if abs(given) >= _LARGEST:
                 raise Otherwise
@@ -334,6 +334,10 @@ class Carried:
 
     def _note_size(self, unit: Unit, made: Any, iterations: int) -> None:
         """Remember how large an int may be behind the loop."""
+        if is_number(unit.handle):  # the caller's
+            sizes_of(self.graph).most[size_of(made).name] = LARGEST
+            self.graph._overflows = True
+            return
         start = unit.handle if is_int(unit.handle) else 0
         if not sizes_of(self.graph).leaves(size_of(made).name, start, iterations, unit.grown, unit.reset):
             self.graph._overflows = True
@@ -481,18 +485,6 @@ def _same_int(a: Any, b: Any) -> bool:
         return False
     a, b = size_of(a), size_of(b)
     return type(a) is type(b) and bool(a == b)
-
-
-def fits_scalar(number: Any, char: str) -> bool:
-    """Whether a Python number is the same as a scalar of this dtype."""
-    kind: type = type(number)
-    if char not in "ldD?":
-        return False
-    if kind is bool:
-        return char == "?"
-    if kind is int:
-        return bool(abs(number) < 1 << 53)
-    return (kind is float and char in "dD") or (kind is complex and char == "D")
 
 
 def same_constant(a: Any, b: Any) -> bool:

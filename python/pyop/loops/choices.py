@@ -14,8 +14,8 @@ import numpy as np
 from .._core import Value
 from ..graph.counter import is_counter, size_of
 from ..graph.symbolic_number import Number, is_number
-from .carried import Otherwise, fits_scalar, is_int, is_known, same_constant
-from .numbers import DTYPES, LARGEST, as_value, named, sizes_of
+from .carried import Otherwise, is_int, is_known, same_constant
+from .numbers import DTYPES, LARGEST, as_value, fits_scalar, named, sizes_of
 from .weak import key_of
 
 __all__ = ["Choice", "choice_of", "choose", "itself"]

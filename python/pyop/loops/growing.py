@@ -24,6 +24,7 @@ from ..graph.deciding import recorded_loop
 from ..graph.symbolic_number import Number, is_number
 from ..tracing.made import made_value, uniform
 from .alternatives import constants_by, parts_of
+from .list_arrays import as_array
 from .list_kinds import TEXT, Either, Kind, Mixed, OfKind, Separate, dtype_of, is_known, kind_of, mixed
 from .numbers import DTYPES, as_value, named, sizes_of
 from .unrolled import Unroll
@@ -59,6 +60,7 @@ class GrowingList:
         "capacity",
         "columns",
         "first",
+        "has_rows",
         "is_deque",
         "kind",
         "length",
@@ -74,6 +76,7 @@ class GrowingList:
     def __init__(self, loop: Any, name: str, is_deque: bool = False) -> None:
         self.loop = loop
         self.is_deque = is_deque
+        self.has_rows = False  # items may be lists, which nobody else holds
         self.name = name
         self.kind: Kind | None = None
         self.columns: list[Any] = []  # Values
@@ -103,7 +106,7 @@ class GrowingList:
         separate = either is None and Separate in told
         self.prefix = list(items) if separate else []
         self.appended = told.get(Separate)
-        if len(items) > _LONGEST:
+        if len(items) > _LONGEST or any(type(x) is list for x in items):
             return False
         kinds = {*map(kind_of, [] if separate else items)}
         if either is not None and None not in kinds and all(map(either.holds, kinds)):
@@ -140,6 +143,26 @@ class GrowingList:
             made[at] = self._stored(x, self.kind.columns[k])
         return made
 
+    def become(self, other: Any) -> None:
+        """Hold the items of another list, which nobody has any more; if there is no room, a further pass makes some."""
+        if type(other) is list:
+            items, other = other, GrowingList(self.loop, self.name)
+            kinds = {*map(kind_of, items)}
+            other.kind, other.length = kinds.pop() if kinds else self.kind, len(items)
+            if kinds:
+                self._needed()
+            other.prepare(items, max(len(items), 1))
+        if self.kind is None and other.kind is not None:
+            raise Unroll({OfKind(self.loop.key, self.name, other.kind)})
+        if self.kind != other.kind or self.prefix or other.prefix or other.is_deque or self.is_deque:
+            self._needed()
+        if other.capacity <= self.capacity:
+            for mine, column in zip(self.columns, other.columns, strict=True):
+                mine[: other.capacity] = other.straight(column)
+        self.texts |= other.texts
+        self.scalars += other.scalars
+        self.length, self.begin = other.length, 0
+
     def extend(self, capacity: int) -> None:
         """Make room for so many items."""
         here = slice(self.capacity) if self._is_straight() else self.position(np.arange(self.capacity), capacity)
@@ -154,7 +177,7 @@ class GrowingList:
         assert self.kind is not None
         either = self.kind.either
         if either is None:
-            return item if self.kind.is_tuple else (item,)
+            return item if self.kind.row else (item,)
         if type(item) is not Value:
             return item, not issubclass(type(item), np.generic)
         weak = self.loop.weak()
@@ -257,7 +280,7 @@ class GrowingList:
         """Look at an item that the list gets."""
         self._changes()
         kind = kind_of(item)
-        if kind is None:
+        if kind is None or (kind.row is list and not self.has_rows):
             self._needed()
         if self.kind is None:
             self.kind = kind
@@ -303,7 +326,7 @@ class GrowingList:
     def __setitem__(self, key: Any, item: Any) -> None:
         self._changes()
         kind = kind_of(item)
-        if type(key) is slice or kind is None:
+        if type(key) is slice or kind is None or kind.row is list:
             self._needed()
         if self.prefix or self.kind is None or not self.kind.holds(kind):
             self._mix(kind_of(self.prefix[0]) if self.prefix else kind)
@@ -392,12 +415,14 @@ class GrowingList:
 
     def _item(self, at: Any) -> Any:
         assert self.kind is not None
+        if self.kind.row is list:
+            self._needed()  # what is written into it would be seen
         count = 1 if self.kind.either is not None else len(self.columns)
         try:
             items = tuple([self._read(k, at) for k in range(count)])
         except IndexError:  # known already, and Python's list says it in its own words
             self._needed()
-        return items if self.kind.is_tuple else items[0]
+        return items if self.kind.row else items[0]
 
     def _read(self, k: int, at: Any) -> Any:
         assert self.kind is not None
@@ -429,27 +454,11 @@ class GrowingList:
 
     def array(self, dtype: Any = None) -> Any:
         """Return ``np.array(items, dtype)``."""
-        kind = self.kind
-        if kind is None or not self.columns or kind.is_tuple or kind.columns[0] == TEXT:
-            self._needed()
-        made: Any = self.straight(self.columns[0])[: self.length].copy()
-        if self.prefix:
-            from ..graph.lists import array_of
-
-            first = array_of(self.prefix)
-            if first.ndim != 1 or first.dtype != made.dtype:
-                self._needed()
-            made = np.concatenate([first, made])
-        wanted = made.dtype if dtype is None else np.dtype(dtype)
-        if wanted.kind not in "biufc" or not np.can_cast(made.dtype, wanted, "safe"):
-            self._needed()
-        if dtype is None and made.dtype != np.float64 and not self.size() > 0:  # decided
-            return np.array([])
-        return made if wanted == made.dtype else made.astype(wanted)
+        return as_array(self, dtype)
 
     def listed(self) -> tuple[tuple[Any, ...], list[Value]]:
-        """Return of which kinds items are, whether they are tuples, the first ones, and what numbers say which constant
-        an item is; and the arrays of the others (csrc/plan/result_forms.cpp).
+        """Return of which kinds items are, whether they are tuples or lists, the first ones, and what numbers say which
+        constant an item is; and the arrays of the others (csrc/plan/result_forms.cpp).
         """
         kind = self.kind
         if kind is None or not self.columns:
@@ -460,7 +469,7 @@ class GrowingList:
             forms = "".join(["p" if isinstance(x, type) else "t" if x == TEXT else "s" for x in kind.columns])
         if self.is_deque or not all(map(is_known, self.prefix)):
             self._needed()
-        form = forms, kind.is_tuple, tuple(self.prefix), constants_by(self.texts)
+        form = forms, kind.row, tuple(self.prefix), constants_by(self.texts)
         return form, [self.straight(column)[: self.length] for column in self.columns]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from .._core import Value
 from ..graph.deciding import recorded_loop
-from ..tracing.list_names import LISTS
+from ..tracing.list_names import LISTS, REBOUND, ROWS
 from .frames import put
 from .growing import GrowingList
 from .numbers import sizes_of
@@ -29,7 +29,7 @@ _MOST = 1 << 22
 class Lists:
     """The lists that a loop holds as arrays."""
 
-    __slots__ = ("_frame", "_site", "_wanted", "are_any", "held", "made")
+    __slots__ = ("_frame", "_rebound", "_site", "_wanted", "are_any", "held", "made")
 
     def __init__(self, loop: Any, frame: FrameType, now: dict[str, Any], site: Site) -> None:
         self._frame = frame
@@ -37,10 +37,12 @@ class Lists:
         self._site = site
         self._wanted: dict[str, int] = {}  # how many items there must be room for
         self.made: dict[str, tuple[GrowingList, list[Any]]] = {}
+        self._rebound: list[str] = []  # to lists that iterations make
         self.held: dict[str, tuple[GrowingList, int]] = {}  # which another loop has made, and how many items they have
         for name in now.get(LISTS, ()):
             items: Any = now.get(name)
-            if name not in site.read or name in site.stored:
+            rebound = name in site.stored
+            if name not in site.read or (rebound and (name not in now.get(REBOUND, ()) or name in site.fresh)):
                 continue
             if type(items) is GrowingList and recorded_loop(loop.graph) is None:
                 self.held[name] = items, min(items.capacity, sizes_of(loop.graph).largest(items.length))
@@ -48,10 +50,37 @@ class Lists:
             if type(items) is not list and not is_deque:
                 continue
             made = GrowingList(loop, name, is_deque)
+            made.has_rows = name in now.get(ROWS, ())
             if made.take([*items]) and _is_alone(loop, frame, name, now):
                 around = recorded_loop(loop.graph)
                 made.arms = [] if around is None else [*around.arms]
                 self.made[name] = made, items
+
+        self._rebound = [name for name, _ in self if name in site.stored]
+
+    def rebound(self, loop: Any) -> dict[str, Any]:
+        """Return what the variables hold behind an iteration, after `rebind`."""
+        self.rebind(loop, self._site.inner | self._site.behind)
+        now: dict[str, Any] = loop._now()
+        return now
+
+    def rebind(self, loop: Any, read: frozenset[str]) -> None:
+        """Have the variables that are bound to a list that the iteration has made hold their own list again, which
+        becomes that one; where another variable has it, too, that may be `read` from here on, the loop gives up.
+        """
+        if not self._rebound:
+            return
+        now, lists = loop._now(), dict(iter(self))
+        again = {name: lists[name] for name in self._rebound if now.get(name) is not lists[name]}
+        for name, made in again.items():
+            new = now.get(name)
+            if type(new) not in (list, GrowingList) or any(x is new for x in lists.values()):
+                loop.give_up()
+            if any(x is new for other, x in now.items() if other != name and other in read):
+                loop.give_up()
+            self._wanted[name] = max(self._wanted[name], new.capacity if type(new) is GrowingList else len(new))
+            made.become(new)
+        self._bind(again)
 
     def put(self) -> None:
         """Put them in the place of Python's lists."""
@@ -94,6 +123,7 @@ class Lists:
             unit = next((unit for unit in loop.units if place in unit.names), None)
             growth = max(loop.affine.get(place, 0), 0 if unit is None else unit.grown)
             need = self._before(name) + growth * loop.trips + _SPARE
+            need = max(need, self._wanted[name] if name in self._rebound else 0)
             if made.columns and made.capacity < need <= _MOST:
                 small += made.columns
                 self._wanted[name] = need

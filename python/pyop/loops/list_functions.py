@@ -53,9 +53,9 @@ def extreme(items: GrowingList, largest: bool) -> Any:
 
 
 def _kind(items: GrowingList) -> Any:
-    """Return of what kind the items are; None where nobody asks them, or they are tuples."""
+    """Return of what kind the items are; None where nobody asks them, or they are rows."""
     kind = items.kind
-    if kind is None or kind.is_tuple or items.prefix or kind.columns[0] == "text" or not items.columns:
+    if kind is None or kind.row or items.prefix or kind.columns[0] == "text" or not items.columns:
         return None
     inside = recorded_loop(items.loop.graph) is not None
     return None if inside and items.capacity > _MOST else kind.columns[0]

@@ -51,11 +51,11 @@ class Either(NamedTuple):
 
 class Kind(NamedTuple):
     """Says what the items of a list are: a type of Python's numbers, the name of a dtype of NumPy's scalars, `TEXT`,
-    or an `Either` and bool; of tuples several.
+    or an `Either` and bool; of rows, which are tuples or lists, several.
     """
 
     columns: tuple[Any, ...]
-    is_tuple: bool
+    row: type | None = None
 
     @property
     def either(self) -> Either | None:
@@ -65,7 +65,7 @@ class Kind(NamedTuple):
         """Return whether items of another kind may be among these."""
         either = self.either
         return self == other or (
-            either is not None and not other.is_tuple and other.columns in ((either.number,), (either.dtype,))
+            either is not None and other.row is None and other.columns in ((either.number,), (either.dtype,))
         )
 
 
@@ -74,20 +74,20 @@ _PAIRS = {(float, "<f8"), (int, "<f8"), (int, "<i8")}
 
 def mixed(a: Kind | None, b: Kind | None) -> Kind | None:
     """Return the kind of items that are of these two; None if there is none."""
-    if a is None or b is None or a.is_tuple or b.is_tuple or len(a.columns) + len(b.columns) > 2:
+    if a is None or b is None or a.row or b.row or len(a.columns) + len(b.columns) > 2:
         return None
     pair = a.columns + b.columns
     found = next((x for x in (pair, pair[::-1]) if x in _PAIRS), None)
-    return None if found is None else Kind((Either(*found), bool), False)
+    return None if found is None else Kind((Either(*found), bool))
 
 
 def kind_of(item: Any) -> Kind | None:
     """Return of which kind an item is; None if a list of such is none that a loop may hold."""
-    if type(item) is tuple:
+    if type(item) in (tuple, list):
         columns = tuple(map(_scalar_kind, item))
-        return Kind(columns, True) if columns and None not in columns else None
+        return Kind(columns, type(item)) if columns and None not in columns else None
     column = _scalar_kind(item)
-    return None if column is None else Kind((column,), False)
+    return None if column is None else Kind((column,))
 
 
 def _scalar_kind(x: Any) -> Any:
@@ -102,7 +102,7 @@ def _scalar_kind(x: Any) -> Any:
 
 def is_known(item: Any) -> bool:
     """Return whether an item holds nothing symbolic."""
-    if type(item) is tuple:
+    if type(item) in (tuple, list):
         return all(map(is_known, item))
     return not (type(item) is Value or is_number(item) or is_counter(item))
 

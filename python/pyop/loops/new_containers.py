@@ -17,7 +17,7 @@ class NewContainers:
 
     __slots__ = ("_layouts", "_others", "places")
 
-    def __init__(self, now: dict[str, Any], around: Surroundings) -> None:
+    def __init__(self, now: dict[str, Any], around: Surroundings, before: dict[str, Any]) -> None:
         self.places: dict[str, Place] = {}
         self._others = False  # of which changes are not followed
         owners: list[Any] = []
@@ -26,8 +26,9 @@ class NewContainers:
             x = waiting.pop()
             if type(x) is tuple:
                 waiting += x
-            elif type(x) in (deque, set) and not around.reaches(x):
-                self._others = True
+            elif type(x) in (deque, set):
+                there = around.reaches(x) or any(x is known for known in before.values())
+                self._others = self._others or not there
             elif type(x) in (list, dict) and not around.reaches(x) and not any(x is owner for owner in owners):
                 owners.append(x)
                 for key in range(len(x)) if type(x) is list else x:

@@ -19,7 +19,7 @@ from ..graph.counter import Counter, is_counter, set_arithmetic, size_of
 from ..graph.deciding import recorded_loop
 from ..graph.symbolic_number import Number, counted, is_number
 
-__all__ = ["DTYPES", "LARGEST", "Sizes", "as_value", "named", "sizes_of"]
+__all__ = ["DTYPES", "LARGEST", "Sizes", "as_value", "fits_scalar", "named", "sizes_of"]
 
 DTYPES = {int: np.dtype("l"), float: np.dtype("d"), complex: np.dtype("D"), bool: np.dtype("?")}
 """What arrays of Python's numbers are of."""
@@ -241,3 +241,15 @@ def _divided(a: Counter, by: int, remainder: bool) -> Any:
 
 
 set_arithmetic(_compare, _divided, _of_bits, _number)
+
+
+def fits_scalar(number: Any, char: str) -> bool:
+    """Whether a Python number is the same as a scalar of this dtype."""
+    kind: type = type(number)
+    if char not in "ldD?":
+        return False
+    if kind is bool:
+        return char == "?"
+    if kind is int:
+        return bool(abs(number) < 1 << 53)
+    return (kind is float and char in "dD") or (kind is complex and char == "D")

@@ -24,7 +24,7 @@ from ..declare.spec import Spec
 from ..graph.counter import size_of
 from ..graph.deciding import recorded_loop
 from ..graph.graph import Graph
-from ..graph.symbolic_number import Number
+from ..graph.symbolic_number import Number, is_number
 from .alternatives import Alternatives
 from .carried import Again, Otherwise, Unit
 from .ends import Ends
@@ -104,7 +104,7 @@ class Rolled(Ends):
             return self._unrolled()
         if self.recording is None and self.done > 0 and self.lists.are_any and not self._looks_around():
             return self._unrolled()
-        now = self._now()
+        now = self._now() if self.recording is None else self.lists.rebound(self)
         if self.recording is not None:
             if self.tuples.split(now) is None or not self.alternatives.split(now, self.handed):
                 self.give_up()
@@ -294,7 +294,7 @@ class Rolled(Ends):
         if unit.kind is None:
             return value
         if unit.kind is int:
-            return named(self.graph, value, self.give_up)
+            return self.counted(value) if is_number(unit.handle) else named(self.graph, value, self.give_up)
         return Number(unit.kind, value, self.places())
 
     def counted(self, value: Value) -> Any:

@@ -27,6 +27,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from .comprehensions import close_comprehensions
 from .conditions import ARMS, IS_NONE, NOT, TRUTH, Conditions, is_concrete
 from .syntax import children, walk
 
@@ -102,6 +103,7 @@ def lift(function: ast.FunctionDef) -> None:
 
 
 def _lift(function: ast.FunctionDef, conditions: Conditions) -> None:
+    close_comprehensions(function)
     for part in _statements(function):
         if isinstance(part, ast.FunctionDef):
             _lift(part, conditions)

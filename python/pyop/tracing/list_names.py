@@ -13,10 +13,17 @@ from typing import Any
 
 from .syntax import children, walk
 
-__all__ = ["LISTS", "changed_lists", "write_lists"]
+__all__ = ["LISTS", "REBOUND", "ROWS", "changed_lists", "write_lists"]
 
 LISTS = "__pyop_lists__"
 """The variable of a twin that has their names (`pyop.loops.growing`)."""
+
+REBOUND = "__pyop_rebound__"
+"""The variable that has the names of those that are bound to another list of this function: ``row = new``."""
+
+ROWS = "__pyop_rows__"
+"""The variable that has the names of those which are appended nothing but lists that are written there, ``[a, b]``, and
+that nobody else holds."""
 
 _METHODS = {"append": (1,), "appendleft": (1,), "pop": (0, 1), "popleft": (0,), "reverse": (0,)}
 _LIBRARIES = frozenset(("np", "numpy"))
@@ -29,11 +36,13 @@ def write_lists(function: ast.FunctionDef) -> None:
         if names := changed_lists(part):
             first = part.body[0]
             documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-            named: Any = tuple(names)
-            told = ast.Assign([ast.Name(LISTS, ast.Store())], ast.Constant(named))
-            for made in walk(told):
-                ast.copy_location(made, first)
-            part.body.insert(int(documented), told)
+            rebound = sorted({target for target, _ in _aliases(part)} & {*names})
+            for variable, named in ((ROWS, _of_rows(part, names)), (REBOUND, rebound), (LISTS, names)):
+                known: Any = tuple(named)
+                told = ast.Assign([ast.Name(variable, ast.Store())], ast.Constant(known))
+                for made in walk(told):
+                    ast.copy_location(made, first)
+                part.body.insert(int(documented), told)
 
 
 def changed_lists(function: ast.FunctionDef) -> list[str]:
@@ -67,7 +76,32 @@ def changed_lists(function: ast.FunctionDef) -> list[str]:
             name = loop.iter.id
             if any(_use(node, around) for node, around in _with_parents(loop) if _is_named(node, name)):
                 others.add(name)  # it grows while it is gone through
+    aliases = _aliases(function)
+    for _ in aliases:  # what one name is used for, the list of the other one may be
+        others.update(name for pair in aliases for name in pair if not others.isdisjoint(pair))
+        changed.update(target for target, source in aliases if source in changed)
     return sorted((changed & bound) - others)
+
+
+def _aliases(function: ast.FunctionDef) -> list[tuple[str, str]]:
+    """Return the pairs of variables of which the first is bound to what the other one holds."""
+    pairs = []
+    for part in walk(function):
+        if isinstance(part, ast.Assign) and isinstance(part.value, ast.Name) and len(part.targets) == 1:
+            target = part.targets[0]
+            pairs += [(target.id, part.value.id)] if isinstance(target, ast.Name) else []
+    return pairs
+
+
+def _of_rows(function: ast.FunctionDef, names: list[str]) -> list[str]:
+    """Return which of these lists are appended nothing but lists that are written there."""
+    rows, others = set[str](), set[str]()
+    for call in walk(function):
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            continue
+        if isinstance(call.func.value, ast.Name) and call.func.attr in ("append", "appendleft"):
+            (rows if all(isinstance(x, ast.List) for x in call.args) else others).add(call.func.value.id)
+    return sorted((rows - others) & {*names})
 
 
 def _ends(statement: ast.stmt) -> set[str]:
@@ -113,6 +147,8 @@ def _use(name: ast.Name, around: tuple[Any, ...]) -> bool | None:
         return isinstance(parent.ctx, ast.Store) and not _is_constant(parent.slice)
     if isinstance(parent, ast.Call):
         return False if _is_known_call(parent) else None
+    if isinstance(parent, ast.Assign):
+        return False if len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name) else None
     if isinstance(parent, ast.For):
         return False if parent.iter is name else None
     if _is_asked(name, around):
