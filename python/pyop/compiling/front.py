@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
@@ -174,6 +174,12 @@ def _compile(fn: Any, specs: tuple[Any, ...], options: Options) -> CompiledFunct
         arguments.takes_out,
         arguments.specs is not None,
     )
+    may_hold = arguments.parameters.is_method or type(fn) is MethodType or getattr(fn, "__closure__", None)
+    if may_hold and arguments.specs is None and not tracer.derives:
+        from .states import States  # on first use
+
+        tracer.states = States(fn, arguments, options)
+        made._states = tracer.states.known.plans
     vars(made)["_made_with"] = (specs, options)  # for pickle
     for attribute in ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__"):
         if (value := getattr(fn, attribute, None)) is not None:

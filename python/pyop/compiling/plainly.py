@@ -7,19 +7,21 @@ from typing import Any
 
 from ..graph.deciding import MOST_NODES, RunItself, checks_results, guard_lines, has_effects
 from ..graph.graph import Graph
-from ..refusals import runs_itself
+from ..refusals import may_run_itself, of_state, runs_itself
 from .arguments import Argument, input_name
 
 __all__ = [
     "MOST_NODES",
     "MOST_PATHS",
     "WRITE_INSTEAD",
+    "ChangesState",
     "Plainly",
     "changes_state",
     "check_error_state",
     "check_iterators",
     "check_paths",
     "computes_otherwise",
+    "goes_on",
     "is_to_run_itself",
     "keeps_symbolic",
     "many_ways",
@@ -144,13 +146,25 @@ class Plainly:
         )
 
 
-def computes_otherwise(place: str, changed: list[str]) -> TypeError:
+def computes_otherwise(place: str, changed: list[str]) -> Exception:
     """The error where another trace has written down something else."""
     what = f"changes {changed[0]}" if changed else "reads a clock, an iterator or random numbers,"
-    return TypeError(
+    return of_state(
         f"{place} {what} and computes something else in the next call, but is traced once for many calls: "
         "pass what changes as an argument and return what it becomes, or do it in a pyop.op(..., stateful=True)"
     )
+
+
+def goes_on(place: str, changed: list[Any], drawn: list[str], for_good: bool) -> Exception:
+    """The same where these places were changed, and are as before again; `for_good`: the function may not run itself,
+    since an iterator would go on.
+    """
+    error = computes_otherwise(place, [x.label for x in changed] or drawn)
+    return may_run_itself(error) if changed and not drawn and not for_good else error
+
+
+class ChangesState(BaseException):
+    """The end of a trace that has changed something, for plans with the state as inputs are to be tried first."""
 
 
 def keeps_symbolic(place: str, kept: list[str]) -> TypeError:
