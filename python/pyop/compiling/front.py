@@ -120,7 +120,8 @@ def compile(
 
     Globals, variables of the closure, attributes, items of containers and arrays that the function reads are compared
     at every call: where one was changed, the function is traced again. Large arrays are better arguments, or read-only.
-    Of a method, `self` is static: there are plans for each instance, which they do not keep alive.
+    What an instance or a closure holds is an input where it differs from one to the other, or where the function
+    changes it: ``self.v = self.v + x`` and ``self.n += 1`` are compiled. Plans keep no instance alive.
 
     Called with symbolic arrays, or inside ``with graph:``, the function itself runs, and becomes part of that graph. So
     it does, without specs, when called with containers that have rules of their own: subclasses of ndarray, pandas,

@@ -54,7 +54,9 @@ class Steps:
     >>> from pyop.compiling.state_steps import Steps
     >>> def scaled(k):
     ...     return lambda x: x * k
-    >>> steps = Steps(scaled(2.0), frozenset())
+    >>> doubled = scaled(2.0)
+    >>> doubled.__module__ = "mine"
+    >>> steps = Steps(doubled, frozenset())
     >>> [row[0] for row in steps.rows], steps.leaves, steps.paths
     ([b'f', b'c', b'a'], [2.0], ['k'])
     >>> steps.copy([3.0])[0](5.0)
@@ -72,6 +74,8 @@ class Steps:
         self._kinds: list[bytes] = []
         self._number: dict[int, int] = {}
         self._add(-1, None, 0, root, path)
+        if not self.nodes:
+            raise NotInputs("nothing of its own")
 
     def _row(self, kind: bytes, parent: int, key: Any, index: int, what: Any = None, count: int = 0) -> None:
         if len(self.rows) >= _MOST_STEPS:

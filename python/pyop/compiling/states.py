@@ -13,6 +13,7 @@ from typing import Any
 
 from .._core import CompiledFunction
 from ..tracing.captured import Watch
+from ..tracing.code import instructions
 from .arguments import Arguments
 from .options import Options
 from .retrace import log
@@ -51,6 +52,17 @@ def known_of(fn: Any, options: Options) -> Known:
     return found[1]
 
 
+def changes_state(fn: Any, of_argument: bool) -> bool:
+    """Say whether a function binds attributes or variables of its closure, or stores into what these hold."""
+    code = getattr(getattr(fn, "__func__", fn), "__code__", None)
+    if code is None:
+        return False
+    used = {op.opname for op in instructions(code)}
+    binds = {"STORE_ATTR", "STORE_DEREF"} if code.co_freevars else {"STORE_ATTR"}
+    holds = "LOAD_ATTR" if of_argument or type(fn) is MethodType else "LOAD_DEREF"
+    return not used.isdisjoint(binds) or ("STORE_SUBSCR" in used and holds in used)
+
+
 class States:
     """Of one compiled function: when its state becomes inputs."""
 
@@ -61,6 +73,11 @@ class States:
         self._of_argument = arguments.parameters.is_method
         self.asks = True  # whether a trace that changes something ends, for plans with the state as inputs
         self.known = Known() if self._of_argument else known_of(fn, options)
+
+    @property
+    def may_change(self) -> bool:
+        """Whether the function changes what it holds, going by its code."""
+        return changes_state(self._fn, self._of_argument)
 
     def call(
         self, function: CompiledFunction[Any, Any], args: tuple[Any, ...], n: int, names: Any, needed: bool

@@ -43,7 +43,15 @@ from .options import Options, compiled
 from .results import declare_outputs, finishing
 from .retrace import History, NumbersNeeded, captured, log, tell
 from .unused_arguments import signature, traced_already, unread
-from .written_arguments import any_written, call_and_note, check_container, check_returned, declare_writes, is_changed
+from .written_arguments import (
+    any_written,
+    call_and_note,
+    check_container,
+    check_returned,
+    declare_writes,
+    holds_nothing,
+    is_changed,
+)
 
 __all__ = ["Tracer"]
 
@@ -79,7 +87,7 @@ class Tracer:
         self.reaches_out = False  # it may read a clock, a file, or the like
         self.catches = False  # whether the function may catch what its plan raises
         self.numbers = NumbersNeeded()
-        self.holds = _holds_nothing  # during a trace: whether the function can reach an object
+        self.holds = holds_nothing  # during a trace: whether the function can reach an object
         self.before: set[Any] = set()  # how traces have gone that were given up for once
         self.unrolled: Unrolled | None = None  # before the first trace
 
@@ -177,13 +185,9 @@ class Tracer:
     def _tell(self, reason: RunItself) -> None:
         """Say once that the function runs as it is."""
         log("%s runs as it is, %s", self.name, reason.why)
-        if self.told:
-            return
-        self.told = True
-        tell(
-            f"{self._place()} {reason.why}: it is not compiled for calls of this kind, from now on the function itself "
-            f"runs. {reason.remedy}; without pyop.compile there is no warning"
-        )
+        if not self.told:
+            self.told = True
+            tell(plainly.runs_as_it_is(self._place(), reason))
 
     # --- one trace
 
@@ -217,7 +221,7 @@ class Tracer:
                 specialised |= needed.places
                 continue
             except Exception as error:
-                if not self.once and not was_refused(error) and plainly.is_to_run_itself(self.fn, error):
+                if not was_refused(error) and self._may_run_itself(error):
                     raise RunItself(f"cannot be compiled ({error})", remedy=plainly.WRITE_INSTEAD) from error
                 if self.calls is not None:
                     refused = was_refused(error)
@@ -237,9 +241,13 @@ class Tracer:
                 directly, by_twins = (error, first) if self.by_twins else (first, error)
                 failure = directly if str(directly) == str(by_twins) else by_twins
             cause: Any = refusal_of(failure) if self.catches else failure  # which the function may have caught
-            if not self.once and plainly.is_to_run_itself(self.fn, cause):
+            if self._may_run_itself(cause):
                 raise RunItself(f"cannot be compiled ({cause})", remedy=plainly.WRITE_INSTEAD) from failure
             raise failure  # here it keeps its cause, which may have the remedy
+
+    def _may_run_itself(self, error: Any) -> bool:
+        changes = self.states is not None and self.states.may_change
+        return not self.once and plainly.is_to_run_itself(self.fn, error, changes)
 
     def _call_others(self) -> None:
         """From now on calls of other libraries are nodes."""
@@ -283,7 +291,7 @@ class Tracer:
                 note_others(error)
             raise
         finally:
-            self.holds = _holds_nothing  # else what it has seen would live on
+            self.holds = holds_nothing  # else what it has seen would live on
             if graph is not None:
                 self._finish(graph)
         return plan, finish, b"".join(kinds), tuple(keys), read, outcomes
@@ -349,7 +357,7 @@ class Tracer:
             watch.restore()
             kept = plainly.keeps_symbolic(self._place(), left)
             raise kept if watch.goes_on else may_run_itself(kept)
-        if changed and self.may_ask and not watch.goes_on:
+        if changed and self.may_ask and watch.can_be_restored(changed):
             watch.restore()
             raise plainly.ChangesState(changed[0].label)
         own.first(changed)
@@ -366,7 +374,7 @@ class Tracer:
                 (again, result_again), _ = noted(may_warn, self._call, arguments, n, names, kinds, keys)
             except Exception:
                 watch.restore()
-                raise plainly.goes_on(self._place(), changed, drawn, watch.goes_on) from None
+                raise plainly.goes_on(self._place(), changed, drawn, watch) from None
             self._finish(again)
             own.again(watch.places, state)
             own.moving += [place.label for place in made.changed() if type(place) is Array]
@@ -375,12 +383,11 @@ class Tracer:
                 watch.restore()
                 why = f"draws random numbers from {moved[0]}, and those of the trace would be the same in every call"
                 remedy = "Pass the numbers as an argument, or draw them in a pyop.op(..., stateful=True)"
-                raise (
-                    plainly.computes_otherwise(self._place(), drawn) if watch.goes_on else RunItself(why, remedy=remedy)
-                )
+                other = RunItself(why, remedy=remedy)
+                raise plainly.computes_otherwise(self._place(), drawn) if watch.goes_on else other
             if not same_graphs(graph, result, again, result_again):
                 watch.restore()
-                raise plainly.goes_on(self._place(), changed, drawn, watch.goes_on)
+                raise plainly.goes_on(self._place(), changed, drawn, watch)
             if own.moving:
                 watch.restore()
                 moves = plainly.changes_state(self._place(), own.moving)
@@ -466,7 +473,7 @@ class Tracer:
                 self._finish(graph)
                 if graph._rolling:
                     unrolled.abandoned(graph)
-                    if not (isinstance(error, _STOPS) or is_of_arguments(error) or unrolled.tells_how(error)):
+                    if not (isinstance(error, plainly.STOPS) or is_of_arguments(error) or unrolled.tells_how(error)):
                         raise unrolled.Unroll({loop.key for loop in graph._rolling}) from None
                 changed = any(map(is_changed, (tree for tree, _ in arguments), handed, given)) or has_effects(graph)
                 elsewhere = decisions.branched or changed or (self.catches and not self.options.fallback)
@@ -491,10 +498,3 @@ class Tracer:
     def _finish(self, graph: Graph) -> None:
         """Say of the graph that a Value which the function has kept means nothing any more."""
         graph._finish(f"pyop.compile traced {self.name}")
-
-
-_STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
-
-
-def _holds_nothing(x: Any) -> bool:
-    return False

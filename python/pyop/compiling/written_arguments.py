@@ -19,7 +19,7 @@ from ..refusals import call_watched, may_run_itself, refusal, was_refused
 from .arguments import Place, root
 
 __all__ = ["any_written", "call_and_note", "check_container", "check_returned", "containers", "declare_writes"]
-__all__ += ["is_changed"]
+__all__ += ["holds_nothing", "is_changed"]
 
 
 _is_written = operator.methodcaller("_is_written")
@@ -80,6 +80,11 @@ def check_returned(given: Any, result: Any, holds: Callable[[Any], bool]) -> Non
                 remedy="Return a new one, or what it holds",
             )
         seen.add(id(part))
+
+
+def holds_nothing(x: Any) -> bool:
+    """Say of an object that the function cannot reach it, where nothing is known of that."""
+    return False
 
 
 def containers(tree: Any) -> list[Any]:

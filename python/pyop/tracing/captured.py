@@ -407,6 +407,10 @@ class Watch(Reached):
         """What is not as it was, but for random numbers."""
         return [place for place in self.places if place.changed()]
 
+    def can_be_restored(self, changed: list[Place]) -> bool:
+        """Say whether these places can be made what they were; not caches, whose results may have been written."""
+        return not self.goes_on and not any(isinstance(place, (Cached, Referent)) for place in changed)
+
     def left_behind(self) -> list[str]:
         """Where symbolic arrays were put that mean nothing after the trace."""
         from .left_behind import holds_symbolic  # on first use
