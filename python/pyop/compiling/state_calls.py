@@ -151,9 +151,11 @@ def _is_held_elsewhere(objects: list[Any], made: list[Any]) -> bool:
     known = {id(objects), id(made), *map(id, made), *(id(getattr(x, "__dict__", None)) for x in made)}
     if graph._twins is not None:
         known.update(map(id, graph._twins.holders()))
-    return any(
-        id(holder) not in known and type(holder) is not FrameType for x in objects for holder in gc.get_referrers(x)
-    )
+    for x in objects:  # and no generator, which would hold it, too
+        holders = gc.get_referrers(x)
+        if [holder for holder in holders if id(holder) not in known and type(holder) is not FrameType]:
+            return True
+    return False
 
 
 class _Tracer(Tracer):

@@ -7,13 +7,15 @@ the same code share these, though each is a `CompiledFunction` of its own.
 
 from __future__ import annotations
 
+import operator
 import weakref
 from types import FunctionType, MethodType
 from typing import Any
 
 from .._core import CompiledFunction
 from ..tracing.captured import Watch
-from ..tracing.code import instructions
+from ..tracing.code import DYNAMIC, facts, instructions
+from ..tracing.libraries import is_library
 from .arguments import Arguments
 from .options import Options
 from .retrace import log
@@ -24,6 +26,7 @@ __all__ = ["States", "known_of"]
 
 _MOST_CODES = 256
 _MOST_PLANS = 8
+_SET = frozenset(("setattr", "__setattr__"))
 # By code, globals and options. Code and globals are kept alive, so that their ids stay their own.
 _known: dict[Any, tuple[Any, Known]] = {}
 
@@ -107,7 +110,7 @@ class States:
 
     def _made(self, root: Any, needed: bool) -> Any:
         watch = Watch(self._fn, [root] if self._of_argument else [])
-        names = watch.read()[1]
+        names = _names(watch)
         if names is None or watch.goes_on or watch.overflown:
             log("%s has no plan with its state as inputs: what it reads cannot be told", self._arguments.name)
             return None
@@ -119,6 +122,29 @@ class States:
         except NotInputs as error:
             log("%s has no plan with its state as inputs: it holds %s", self._arguments.name, error)
             return None
+
+
+def _names(watch: Watch) -> frozenset[str] | None:
+    """Return the names of attributes that the code may read; None if it may read others, too.
+
+    What only sets others by name (``__setattr__`` of a frozen dataclass) is seen in what it has set.
+    """
+    names = watch.read()[1]
+    if names is not None:
+        return names
+    reached = watch.reached()
+    if any(isinstance(x, (operator.attrgetter, operator.methodcaller)) for x in reached):
+        return None
+    functions = [x for x in reached if type(x) is FunctionType and not is_library(x)]
+    if any(facts(x.__code__).dynamic and not _only_sets(x) for x in functions):
+        return None
+    return frozenset[str]().union(*[facts(x.__code__).names for x in functions])
+
+
+def _only_sets(fn: FunctionType) -> bool:
+    read = facts(fn.__code__)
+    by_name = read.names & DYNAMIC <= _SET and "copy" not in read.globals_read
+    return by_name and all(op.opname != "MATCH_CLASS" for op in instructions(fn.__code__))
 
 
 def _held(root: Any) -> dict[Any, int]:

@@ -280,12 +280,10 @@ def _between_numbers(op: Callable[..., Any], a: Any, b: Any) -> Any:
     if kinds == {int} and op in _OF_INTS and (loop := _recorded(a if is_number(a) else b)) is not None:
         return loop.counted(op(*[x._value[()] if is_number(x) else np.int64(x) for x in (a, b)]))
     if kinds == {int} and any(type(place) is OfState for place in _places_in(a, b)) and op is not operator.truediv:
-        from .state_numbers import within_int64  # on first use
+        from .state_numbers import of_int64  # on first use
 
-        if (checked := within_int64(op)) is None:
-            specialise(a, b)
-        (a if is_number(a) else b)._value.graph._keep(checked)
-        return call_on_numbers(checked, int, a, b)
+        made = of_int64(op, *map(_as_value, (a, b)))
+        return specialise(a, b) if made is None else Number(int, made, _places_in(a, b))
     # int may grow beyond an int64, and a float to a power may be complex.
     if bool in kinds and float in kinds:
         return op(*[_as_float(x) if is_number(x) and x._kind is bool else x for x in (a, b)])
