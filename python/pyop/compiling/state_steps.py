@@ -277,7 +277,7 @@ def _is_plain(x: Any) -> bool:
     return type(x) is FunctionType and (is_library(x) or (x.__closure__ is None and not x.__dict__))
 
 
-def _is_instance(kind: type) -> bool:
+def _is_instance(kind: Any) -> bool:
     """Say whether instances of a class hold what their attributes say and nothing else, and come and go unseen."""
     if is_library(kind) or reads_itself(kind) or kind.__getattribute__ is not object.__getattribute__:
         return False
