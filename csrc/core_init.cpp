@@ -20,6 +20,7 @@
 #include "plan/python_threads.h"
 #include "plan/quick/number_form.h"
 #include "plan/result_forms.h"
+#include "plan/state_inputs.h"
 #include "plan/steps/guard_step.h"
 #include "plan/steps/written_over.h"
 #include "runtime/errors.h"
@@ -35,8 +36,8 @@ int core_init(PyObject* module) {
         graph_init(module) < 0 || value_init(module) < 0 || node_init(module) < 0 || plan_init(module) < 0 ||
         number_form_init(module) < 0 || result_forms_init(module) < 0 || entry_init(module) < 0 ||
         ode_init(module) < 0 || disabled_init(module) < 0 || beside_init(module) < 0 || guard_step_init(module) < 0 ||
-        written_over_init(module) < 0 || compiled_function_init(module) < 0 || python_threads_init(module) < 0 ||
-        op_init(module) < 0 || autograd_init(module) < 0)
+        written_over_init(module) < 0 || compiled_function_init(module) < 0 || state_inputs_init(module) < 0 ||
+        python_threads_init(module) < 0 || op_init(module) < 0 || autograd_init(module) < 0)
         return -1;
     return 0;
 }

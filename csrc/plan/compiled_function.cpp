@@ -13,6 +13,7 @@
 #include "plan/quick/quick_numbers.h"
 #include "plan/read_call.h"
 #include "plan/result_forms.h"
+#include "plan/state_inputs.h"
 #include "plan/trial.h"
 #include "profile/scope.h"
 #include "runtime/errors.h"
@@ -258,6 +259,10 @@ std::shared_ptr<Guard> guard_of(PyObject* self, const ReadCall& read, Leaves& le
     int status;
     std::shared_ptr<Guard> guard = f.guards->find_recent(read.call, leaves, status);
     uint64_t hash = 0;
+    if (!guard && status == 0 && f.states && !read.out && !read.wants_plan) {
+        answer = Ref::steal(call_with_state_new(f, read));
+        if (answer || PyErr_Occurred()) return nullptr;
+    }
     if (!guard && status == 0) {
         hash = hash_call(read.call, f.statics, f.declared);
         guard = f.guards->find(hash, read.call, leaves, status);

@@ -3,9 +3,10 @@
 //
 //     arguments as in the last call       one comparison an array, then the plan
 //     as in some call remembered          the same, found by hash (plan/guard.h)
-//     never seen                          `miss`, of python/pyop/compiling/tracer.py, traces and compiles
-//     symbolic, or a graph is being built the function itself: its operations go into that graph
-//     written arguments that overlap     the function itself (plan/write_back.h)
+//     another instance or closure         a plan of the code, whose inputs are what that one holds
+//     (plan/state_inputs.h) never seen                          `miss`, of python/pyop/compiling/tracer.py, traces and
+//     compiles symbolic, or a graph is being built the function itself: its operations go into that graph written
+//     arguments that overlap     the function itself (plan/write_back.h)
 #pragma once
 
 #include "plan/guard.h"
@@ -18,6 +19,7 @@ struct CompiledFunctionObject {
     vectorcallfunc vectorcall;
     PyObject* fn;
     PyObject* miss;  // miss(self, arguments, n_positional, names, out)
+    PyObject* states;  // list of StateInputs, or null (plan/state_inputs.h)
     GuardTable* guards;
     uint64_t statics;  // the first 64 positional parameters: which are static
     uint64_t hits, misses;

@@ -18,6 +18,9 @@ PyObject* counts(PyObject* self, PyObject*) {
 
 PyObject* clear_cache(PyObject* self, PyObject*) {
     compiled_function_of(self).guards->clear();
+    PyObject* const states = compiled_function_of(self).states;
+    if (states && PyList_CheckExact(states) && PyList_SetSlice(states, 0, PyList_GET_SIZE(states), nullptr) < 0)
+        return nullptr;
     compiled_function_of(self).hits = compiled_function_of(self).misses = 0;
     Py_RETURN_NONE;
 }
@@ -67,6 +70,7 @@ int compiled_traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(f.fn);
     Py_VISIT(f.miss);
+    Py_VISIT(f.states);
     Py_VISIT(f.dict);
     return f.guards ? f.guards->traverse(visit, arg) : 0;
 }
@@ -76,6 +80,7 @@ int compiled_clear(PyObject* self) {
     CompiledFunctionObject& f = compiled_function_of(self);
     f.guards->clear();
     Py_CLEAR(f.dict);
+    Py_CLEAR(f.states);
     Py_SETREF(f.fn, Py_NewRef(Py_None));
     Py_SETREF(f.miss, Py_NewRef(Py_None));
     return 0;
@@ -89,6 +94,7 @@ void compiled_dealloc(PyObject* self) {
     Py_CLEAR(f.dict);
     Py_CLEAR(f.fn);
     Py_CLEAR(f.miss);
+    Py_CLEAR(f.states);
     PyTypeObject* type = Py_TYPE(self);
     type->tp_free(self);
     Py_DECREF(type);
@@ -132,6 +138,8 @@ PyGetSetDef compiled_getset[] = {
 
 PyMemberDef compiled_members[] = {
     {"__wrapped__", T_OBJECT, offsetof(CompiledFunctionObject, fn), READONLY, "The function that was compiled."},
+    {"_states", T_OBJECT, offsetof(CompiledFunctionObject, states), 0,
+     "The plans of its code, whose inputs are what an instance or closure holds: a list of StateInputs, or None."},
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(CompiledFunctionObject, vectorcall), READONLY, nullptr},
     {"__dictoffset__", T_PYSSIZET, offsetof(CompiledFunctionObject, dict), READONLY, nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(CompiledFunctionObject, weakrefs), READONLY, nullptr},

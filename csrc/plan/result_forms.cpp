@@ -78,8 +78,9 @@ bool read_leaf(PyObject* row, ResultForms::Leaf& leaf) {
     leaf.first = static_cast<size_t>(first);
     leaf.owner = owner;
     leaf.object = Ref::borrow(object);
-    const bool array = leaf.kind != ResultForms::Leaf::Copy && leaf.kind != ResultForms::Leaf::Fixed;
-    const bool known = std::string_view("asnrocfl").find(static_cast<char>(kind)) != std::string_view::npos;
+    const bool array = leaf.kind != ResultForms::Leaf::Copy && leaf.kind != ResultForms::Leaf::Fixed &&
+                       leaf.kind != ResultForms::Leaf::View;
+    const bool known = std::string_view("asnrowcfl").find(static_cast<char>(kind)) != std::string_view::npos;
     const bool list = leaf.kind != ResultForms::Leaf::List || is_form_of_list(object, leaf.first);
     if (known && list && (array || is_exact_array(object))) return true;
     PyErr_Format(PyExc_ValueError, "not a leaf of a result: %R", row);
@@ -128,6 +129,7 @@ std::vector<NumberForm> ResultForms::wanted() const {
 PyObject* ResultForms::beside_new(const Leaf& leaf, const Made& made) {
     if (leaf.kind == Leaf::Again) return Py_NewRef(made[leaf.first]);
     if (leaf.kind == Leaf::Object) return leaf.object.new_ref();
+    if (leaf.kind == Leaf::View) return PyArray_View(as_array(leaf.object.get()), nullptr, nullptr);
     PyObject* copy = copied_new(as_array(leaf.object.get()));
     if (copy && leaf.kind == Leaf::Fixed) PyArray_CLEARFLAGS(as_array(copy), NPY_ARRAY_WRITEABLE);
     return copy;

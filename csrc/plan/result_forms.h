@@ -22,6 +22,7 @@ class ResultForms {
             Number = 'n',  // the same as Python's number
             Again = 'r',  // the leaf `first`
             Object = 'o',  // `object`
+            View = 'w',  // of the array `object`, a new one
             Copy = 'c',  // of the array `object`
             Fixed = 'f',  // the same, read-only
             List = 'l',  // of the elements of `first` arrays, side by side, behind what `object` has

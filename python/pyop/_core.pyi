@@ -340,6 +340,31 @@ class CompiledFunction(Generic[_P, _R]):
     def clear_cache(self) -> None: ...
     def _counts(self) -> tuple[int, int, int, int]: ...
     def _forget(self, reference: Any, /) -> None: ...
+    _states: list[StateInputs] | None
+
+class StateInputs:
+    def __new__(
+        cls,
+        steps: tuple[tuple[Any, ...], ...],
+        function: CompiledFunction[Any, Any],
+        targets: dict[str, tuple[tuple[int, Any], ...]],
+        of_argument: bool,
+        /,
+    ) -> Self: ...
+    @property
+    def function(self) -> CompiledFunction[Any, Any]: ...
+    @property
+    def steps(self) -> tuple[tuple[Any, ...], ...]: ...
+    def call(
+        self,
+        function: CompiledFunction[Any, Any],
+        args: tuple[Any, ...],
+        n_positional: int,
+        names: Sequence[str],
+        /,
+    ) -> Any: ...
+
+def state_root() -> Any: ...
 
 # --- functions
 

@@ -17,9 +17,11 @@ from ._core import PyopError, call_watched, note_refusal
 
 __all__ = [
     "call_watched",
+    "is_of_state",
     "may_run_itself",
     "note_call",
     "noting",
+    "of_state",
     "refusal",
     "refusal_of",
     "remedy_of_caller",
@@ -78,6 +80,24 @@ def may_run_itself(error: Exception) -> Exception:
     """
     error._pyop_runs_itself = True  # type: ignore[attr-defined]
     return error
+
+
+def of_state(message: str) -> TypeError:
+    """Return the error of a trace that cannot be for what the function holds, or does to that: with its state as inputs
+    it may.
+
+    >>> from pyop.refusals import is_of_state, of_state
+    >>> is_of_state(of_state("compares an array that it holds")), is_of_state(TypeError("float(x)"))
+    (True, False)
+    """
+    error = TypeError(message)
+    error._pyop_of_state = True  # type: ignore[attr-defined]
+    return error
+
+
+def is_of_state(error: BaseException) -> bool:
+    """Whether it is such an error, or one that `may_run_itself`, or a refusal."""
+    return getattr(error, "_pyop_of_state", False) or runs_itself(error) or was_refused(error)
 
 
 def runs_itself(error: BaseException) -> bool:

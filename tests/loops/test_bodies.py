@@ -271,10 +271,7 @@ def test_what_a_body_has_set_is_put_back_where_the_trace_raises():
     plain, traced = Held(), Held()
     with pytest.raises(ValueError, match="cannot reshape"):
         make(plain)(X, 20)
-    with (
-        pytest.warns(pyop.RetraceWarning, match="puts what it computes"),
-        pytest.raises(ValueError, match="cannot resh"),
-    ):
+    with pytest.raises(ValueError, match="cannot resh"):
         pyop.compile(make(traced))(X, 20)
     assert (traced.k, traced.items) == (plain.k, plain.items) == (1, [3.0, 2.0, X[0]])
 

@@ -187,12 +187,15 @@ def stateful():
 
 
 @pytest.mark.parametrize("name", stateful())
-def test_a_function_that_goes_on_from_where_it_was_is_refused_and_nothing_is_changed(name):
-    function, show = stateful()[name]
-    before = repr(show())
-    with pytest.raises(TypeError, match=r"changes .* and computes something else in the next call.*pass what changes"):
-        pyop.compile(function)(X)
-    assert repr(show()) == before
+@pytest.mark.filterwarnings("ignore::pyop.RetraceWarning")
+def test_a_function_that_goes_on_from_where_it_was_is_as_without_compile(name):
+    found = []
+    for run in (lambda f: f, pyop.compile):
+        TABLE[...], globals()["TOTAL"] = 1.0, 0
+        function, show = stateful()[name]
+        called = run(function)
+        found.append(([called(X).tolist() for _ in range(4)], repr(show())))
+    assert found[0] == found[1]
 
 
 def test_what_is_computed_is_not_left_behind():
@@ -232,8 +235,7 @@ def test_attributes_that_are_computed_are_as_without_it():
             return self.s.sum() * self.n
 
     mine, plain = Lattice(), Lattice()
-    with pytest.warns(pyop.RetraceWarning, match="puts what it computes into"):
-        got = [f(X * sign) for f, sign in zip([pyop.compile(mine.step)] * 3, (1, -1, 1), strict=True)]
+    got = [f(X * sign) for f, sign in zip([pyop.compile(mine.step)] * 3, (1, -1, 1), strict=True)]
     np.testing.assert_array_equal(got, [plain.step(X), plain.step(-X), plain.step(X)])
     np.testing.assert_array_equal(mine.s, plain.s)
     assert mine.n == plain.n
@@ -340,8 +342,7 @@ def test_a_number_that_is_needed_traces_again_from_the_same_state():
         n[0] += 1
         return x if t > 1 else -x
 
-    with pytest.warns(pyop.RetraceWarning, match="in every call, which a plan does not"):
-        np.testing.assert_array_equal(pyop.compile(f)(X, 2.0), X)
+    np.testing.assert_array_equal(pyop.compile(f)(X, 2.0), X)
     assert n == [1]
 
 
@@ -355,7 +356,7 @@ def test_a_graph_gives_nobody_its_symbolic_arrays(holder):
 
 
 @pytest.mark.parametrize("held", [collections.defaultdict(int), collections.Counter(), collections.OrderedDict(n=0)])
-def test_a_counter_in_a_kind_of_dict_is_refused_and_as_it_was(held):
+def test_a_counter_in_a_kind_of_dict_counts(held):
     held["n"] = 3
 
     @pyop.compile
@@ -363,9 +364,9 @@ def test_a_counter_in_a_kind_of_dict_is_refused_and_as_it_was(held):
         held["n"] += 1
         return x * held["n"]
 
-    with pytest.raises(TypeError, match=r"changes .*closure"):
-        f(X)
-    assert dict(held) == {"n": 3}
+    with pytest.warns(pyop.RetraceWarning, match=r"changes .*closure"):
+        np.testing.assert_array_equal([f(X), f(X)], [X * 4, X * 5])
+    assert dict(held) == {"n": 5}
 
 
 def test_flatten_of_a_plan_is_the_callers_own():
@@ -407,7 +408,7 @@ def test_what_an_error_leaves_behind_is_no_symbolic_array():
         kept.append([{"x": x * 2}])
         return x.reshape(5, 5)
 
-    with pytest.warns(pyop.RetraceWarning, match="puts what it computes"), pytest.raises(ValueError, match="reshape"):
+    with pytest.raises(ValueError, match="reshape"):
         pyop.compile(f)(X)
     np.testing.assert_array_equal(kept[0][0]["x"], X * 2)
     assert len(kept) == 1

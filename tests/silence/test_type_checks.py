@@ -230,7 +230,7 @@ def test_a_value_that_was_kept_says_where_it_was_made():
             use()
 
 
-def test_an_item_of_a_plain_array_is_refused_by_name():
+def test_an_item_of_a_plain_array():
     out = np.zeros((3, 3))
 
     def one(x):
@@ -251,10 +251,8 @@ def test_an_item_of_a_plain_array_is_refused_by_name():
         return out
 
     for f in (one, all_of_them, some_of_them, caught):
-        with pytest.raises(
-            TypeError, match=r"x\[key\] = y` at .*test_type_checks\.py:\d+ writes into .* the function holds"
-        ):
-            pyop.compile(f)(X)
+        np.testing.assert_array_equal(pyop.compile(f)(X), f(X))
+        out[:] = 0
         with pytest.raises(TypeError, match=r"a\[k\] = value` at .*test_type_checks\.py:\d+ .* np\.stack"):
             pyop.trace(f, "float64[3]")
     value = pyop.Graph().input("float64[3]")

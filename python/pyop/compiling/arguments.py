@@ -6,7 +6,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any
 from weakref import WeakSet
 
@@ -16,8 +16,10 @@ from .._core import InputError, Tensor, Value, as_array, has_own_rules, own_rule
 from .._tree import TreeDef, flatten
 from ..declare.parameters import OutMode, Parameters, check_name, default_name
 from ..declare.spec import Spec
+from ..graph.deciding import OfState
 from ..graph.graph import Graph, check_input_spec
 from ..graph.symbolic_number import Number, is_number
+from ..tracing.type_checks import asks_types_of_numbers
 from .statics import is_dtype, is_function, static_key
 
 __all__ = [
@@ -33,7 +35,7 @@ __all__ = [
     "has_stand_ins",
     "input_name",
 ]
-__all__ += ["instead_of", "met_as_memory", "repeats", "root", "stand_in", "varieties"]
+__all__ += ["instead_of", "met_as_memory", "needed_at_once", "repeats", "root", "stand_in", "varieties"]
 
 _Function = Callable[..., Any]
 
@@ -41,7 +43,15 @@ _Function = Callable[..., Any]
 class Place:
     """One leaf of the arguments of a call."""
 
-    __slots__ = ("key", "kind", "path", "spec", "value")  # which are read many times: of a tuple that takes longer
+    # They are read many times, which takes longer of a tuple.
+    __slots__ = (
+        "key",
+        "kind",
+        "of_state",
+        "path",
+        "spec",
+        "value",
+    )  # which are read many times: of a tuple that takes longer
 
     def __init__(self, path: str, kind: bytes, value: Any, key: Any = None, spec: Spec | None = None) -> None:
         self.path = path  # as the function would write it: params['w'][0]
@@ -49,6 +59,7 @@ class Place:
         self.value = value
         self.key = key
         self.spec = spec
+        self.of_state = False  # whether an instance or closure holds it
 
 
 NUMBERS: tuple[type, ...] = (float, int, complex)
@@ -140,12 +151,12 @@ class Arguments:
             elif self.specs is not None:
                 found.append(self._declared(name, self._spec_index(position), value))
             elif type(value) is np.ndarray:
-                found.append((_LEAF, [self._classify(name, value)]))
+                found.append((_LEAF, [self.classify(name, value)]))
             else:
                 leaves, tree = flatten(value)
                 paths = [""] if tree.is_leaf else tree.leaf_paths()
                 beside = () if tree.is_leaf else tree.beside_fields()
-                places = [self._classify(name + paths[k], leaf, k in beside) for k, leaf in enumerate(leaves)]
+                places = [self.classify(name + paths[k], leaf, k in beside) for k, leaf in enumerate(leaves)]
                 found.append((tree, places))
         return found
 
@@ -186,7 +197,7 @@ class Arguments:
             Place(name + path, b"d", leaf, spec=spec) for path, leaf, spec in zip(paths, values, specs, strict=True)
         ]
 
-    def _classify(self, path: str, x: Any, beside: bool = False) -> Place:
+    def classify(self, path: str, x: Any, beside: bool = False) -> Place:
         """The place of a leaf; `beside` the fields of its object, where also other objects may be."""
         kind = type(x)
         if kind is np.ndarray:
@@ -345,8 +356,14 @@ def stand_in(graph: Graph, place: Place, kind: bytes, number: int) -> Any:
     assert place.spec is not None
     value = graph._add_input(place.spec, input_name(place.path), kind == b"n")
     if kind == b"n" and type(place.value) in NUMBERS:
-        return Number(type(place.value), value, frozenset((number,)))
+        return Number(type(place.value), value, frozenset((OfState(number) if place.of_state else number,)))
     return value
+
+
+def needed_at_once(places: list[Place], functions: list[FunctionType]) -> set[int]:
+    """Return the places of Python numbers that a function must be traced with, whatever it does with them."""
+    numbers = {k for k, place in enumerate(places) if place.kind == b"n" and type(place.value) in NUMBERS}
+    return numbers if numbers and asks_types_of_numbers(functions) else set()
 
 
 _COMMON = frozenset((np.ndarray, Value, Tensor, float, int, bool, complex, str, type(None), tuple, list, dict))

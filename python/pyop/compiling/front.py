@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
@@ -120,7 +120,8 @@ def compile(
 
     Globals, variables of the closure, attributes, items of containers and arrays that the function reads are compared
     at every call: where one was changed, the function is traced again. Large arrays are better arguments, or read-only.
-    Of a method, `self` is static: there are plans for each instance, which they do not keep alive.
+    What an instance or a closure holds is an input where it differs from one to the other, or where the function
+    changes it: ``self.v = self.v + x`` and ``self.n += 1`` are compiled. Plans keep no instance alive.
 
     Called with symbolic arrays, or inside ``with graph:``, the function itself runs, and becomes part of that graph. So
     it does, without specs, when called with containers that have rules of their own: subclasses of ndarray, pandas,
@@ -174,6 +175,12 @@ def _compile(fn: Any, specs: tuple[Any, ...], options: Options) -> CompiledFunct
         arguments.takes_out,
         arguments.specs is not None,
     )
+    may_hold = arguments.parameters.is_method or type(fn) is MethodType or getattr(fn, "__closure__", None)
+    if may_hold and arguments.specs is None and not tracer.derives:
+        from .states import States  # on first use
+
+        tracer.states = States(fn, arguments, options)
+        made._states = tracer.states.known.plans
     vars(made)["_made_with"] = (specs, options)  # for pickle
     for attribute in ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__"):
         if (value := getattr(fn, attribute, None)) is not None:

@@ -37,7 +37,9 @@ def _cache_info(self: CompiledFunction) -> CacheInfo:
     >>> f.cache_info()
     CacheInfo(hits=1, misses=2, plans=2, max_plans=64)
     """
-    return CacheInfo(*self._counts())
+    hits, misses, plans, most = self._counts()
+    of_code = sum(inputs.function._counts()[2] for inputs in self._states or ())  # which other closures share
+    return CacheInfo(hits, misses, plans + of_code, most)
 
 
 def _graph(self: CompiledFunction, *args: Any, **kwargs: Any) -> Graph:

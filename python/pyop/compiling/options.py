@@ -44,6 +44,7 @@ class Options:
         self.max_plans = max_plans
         self.fallback = bool(fallback)
         self.scalars = bool(scalars)
+        self.key = (self.static, *self.plan.values(), max_plans, self.fallback, self.scalars)  # equal for equal ones
 
     def keeping_all(self) -> dict[str, Any]:
         """The options of a plan that computes what nobody reads, too: for the sake of its exceptions."""

@@ -7,35 +7,42 @@ from typing import Any
 
 from ..graph.deciding import MOST_NODES, RunItself, checks_results, guard_lines, has_effects
 from ..graph.graph import Graph
-from ..refusals import runs_itself
+from ..refusals import is_of_state, may_run_itself, of_state, runs_itself
 from .arguments import Argument, input_name
 
 __all__ = [
     "MOST_NODES",
     "MOST_PATHS",
+    "STOPS",
     "WRITE_INSTEAD",
+    "ChangesState",
     "Plainly",
     "changes_state",
     "check_error_state",
     "check_iterators",
     "check_paths",
     "computes_otherwise",
+    "goes_on",
     "is_to_run_itself",
     "keeps_symbolic",
     "many_ways",
     "runs_again",
+    "runs_as_it_is",
 ]
 
 # Beyond so many paths of one kind of call, or MOST_NODES in them, the function itself runs.
 MOST_PATHS = 16
+STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 
 _DERIVATIVES = tuple(f"{__package__.partition('.')[0]}.{room}" for room in ("transforms", "autograd", "gradients"))
 _CALLS = (".in_graphs", ".function_effects")  # of Functions, which a function makes without a derivative, too
 WRITE_INSTEAD = "Write what the error in brackets says"
 
 
-def is_to_run_itself(fn: Callable[..., Any], failure: Exception) -> bool:
+def is_to_run_itself(fn: Callable[..., Any], failure: Exception, changes: bool = False) -> bool:
     """Whether the function itself is to run where its trace fails so; a derivative would be computed otherwise.
+
+    `changes`: by its code it changes what it holds, which is compiled or done by itself, however it is written.
 
     >>> import numpy as np
     >>> from pyop.compiling.plainly import is_to_run_itself
@@ -47,7 +54,8 @@ def is_to_run_itself(fn: Callable[..., Any], failure: Exception) -> bool:
     """
     module = str(getattr(fn, "__globals__", {}).get("__name__"))
     ours = module.partition(".")[0] == __name__.partition(".")[0]
-    return runs_itself(failure) and not ours and not _is_of_a_derivative(failure)
+    fails = is_of_state(failure) if changes else runs_itself(failure)
+    return fails and not ours and not _is_of_a_derivative(failure)
 
 
 def _is_of_a_derivative(failure: Exception) -> bool:
@@ -144,13 +152,34 @@ class Plainly:
         )
 
 
-def computes_otherwise(place: str, changed: list[str]) -> TypeError:
+def runs_as_it_is(place: str, reason: RunItself) -> str:
+    """Return the warning that a function runs itself."""
+    return (
+        f"{place} {reason.why}: it is not compiled for calls of this kind, from now on the function itself runs. "
+        f"{reason.remedy}; without pyop.compile there is no warning"
+    )
+
+
+def computes_otherwise(place: str, changed: list[str]) -> Exception:
     """The error where another trace has written down something else."""
     what = f"changes {changed[0]}" if changed else "reads a clock, an iterator or random numbers,"
-    return TypeError(
+    return of_state(
         f"{place} {what} and computes something else in the next call, but is traced once for many calls: "
         "pass what changes as an argument and return what it becomes, or do it in a pyop.op(..., stateful=True)"
     )
+
+
+def goes_on(place: str, changed: list[Any], drawn: list[str], watch: Any) -> Exception:
+    """The same where these places were changed. The function may run itself if all is as before again, and none of it
+    is an iterator.
+    """
+    error = computes_otherwise(place, [x.label for x in changed] or drawn)
+    as_before = changed and not drawn and not watch.goes_on and not watch.changed()
+    return may_run_itself(error) if as_before else error
+
+
+class ChangesState(BaseException):
+    """The end of a trace that has changed something, for plans with the state as inputs are to be tried first."""
 
 
 def keeps_symbolic(place: str, kept: list[str]) -> TypeError:

@@ -149,7 +149,7 @@ def declare_outputs(
         elif type(leaf) is np.ndarray and (first := _first(leaf, leaves)) < k:
             listed.append(("r", first))
         elif type(leaf) is np.ndarray and _any_base(leaf, holds):
-            listed.append(("o", leaf))
+            listed.append(("o" if holds(leaf) else "w", leaf))
         elif type(leaf) is np.ndarray and any(_shows(leaf, other) for other in leaves if other is not leaf):
             raise refusal(f"{name} {_ONE_MEMORY}")
         elif type(leaf) is np.ndarray:  # computed of nothing: the same every time, and the caller's own

@@ -59,6 +59,13 @@ class History:
         self.seen: dict[str, dict[tuple[str, str | Spec], None]] = {}
         self._new: list[Mapping[str, tuple[str, str | Spec]]] = []  # not among them yet: most functions never are
 
+    def count(self, function: Any, entries: Mapping[str, tuple[str, str | Spec]]) -> str | None:
+        """Note one trace of a compiled function, as `add` does."""
+        hits, misses, plans, most = function._counts()
+        if plans >= most:
+            log("evicted the plan of %s that was used longest ago: max_plans is %d", self.name, most)
+        return self.add(entries, hits + misses + 1, most)
+
     def add(self, entries: Mapping[str, tuple[str, str | Spec]], calls: int, max_plans: int) -> str | None:
         """Note one trace, among so many calls; return the text of a warning that is due.
 

@@ -16,25 +16,25 @@ from ..functions.joining import spec as joining  # noqa: F401  # what the functi
 from ..graph.deciding import Decisions, RunItself, Specialise, Unrolled, has_effects, is_of_arguments, needed_by_loops
 from ..graph.graph import Graph, twinned
 from ..graph.symbolic_number import is_number
-from ..refusals import may_run_itself, note_call, refusal_of, runs_itself, was_refused
+from ..refusals import is_of_state, may_run_itself, note_call, refusal_of, runs_itself, was_refused
 from ..tracing import error_checks
 from ..tracing.captured import Watch
 from ..tracing.code import facts
 from ..tracing.functions import functions_of
+from ..tracing.identity import refuse_held
 from ..tracing.own import Own
 from ..tracing.places import Array, Reading
 from ..tracing.same import same, same_graphs
-from ..tracing.type_checks import asks_types_of_numbers, refuse_exact_types
+from ..tracing.type_checks import refuse_exact_types
 from . import plainly
 from .arguments import (
-    NUMBERS,
     PLAIN,
     Argument,
     Arguments,
-    Place,
     answer_at_once,
     describe,
     has_stand_ins,
+    needed_at_once,
     repeats,
     stand_in,
     varieties,
@@ -42,8 +42,16 @@ from .arguments import (
 from .options import Options, compiled
 from .results import declare_outputs, finishing
 from .retrace import History, NumbersNeeded, captured, log, tell
-from .unused_arguments import is_still, signature, unread
-from .written_arguments import any_written, call_and_note, check_container, check_returned, declare_writes, is_changed
+from .unused_arguments import signature, traced_already, unread
+from .written_arguments import (
+    any_written,
+    call_and_note,
+    check_container,
+    check_returned,
+    declare_writes,
+    holds_nothing,
+    is_changed,
+)
 
 __all__ = ["Tracer"]
 
@@ -62,6 +70,8 @@ class Tracer:
         from .worth import Deadline, Worth  # by the first function
 
         self.history, self.worth, self.deadline = History(self.name), Worth(self.name), Deadline()
+        self.may_ask = False  # whether a trace ends that changes something, for plans with its state as inputs
+        self.states: Any = None  # States, of a function that may hold some
         self.derives = hasattr(fn, "_pyop_graph")  # what it does itself may be refused: it is compiled in any case
         self.deadline_of = Deadline.of_derivative if self.derives else Deadline.of_call
         self.unread = unread(fn)
@@ -77,7 +87,7 @@ class Tracer:
         self.reaches_out = False  # it may read a clock, a file, or the like
         self.catches = False  # whether the function may catch what its plan raises
         self.numbers = NumbersNeeded()
-        self.holds = _holds_nothing  # during a trace: whether the function can reach an object
+        self.holds = holds_nothing  # during a trace: whether the function can reach an object
         self.before: set[Any] = set()  # how traces have gone that were given up for once
         self.unrolled: Unrolled | None = None  # before the first trace
 
@@ -110,15 +120,19 @@ class Tracer:
             return call_on_foreign(self.fn, self.name, function, args, n, names or (), out, arguments)
         itself = plainly.Plainly(self.fn, self.name, arguments)
         hits, misses, *_ = function._counts()
+        has_state = self.states is not None and paths is None and out is None
+        if has_state and (answer := self.states.call(function, args, n, names, False)) is not NotImplemented:
+            return (answer,)
         if paths is None and not self.worth.is_worth_a_trace(places, misses, hits + misses):
             return (itself(args, n, names, out),)
+        kinds, keys = b"".join([p.kind for p in places]), tuple([p.key for p in places])
         trees = tuple([None if tree.is_leaf else tree for tree, _ in arguments])
         known = signature(arguments, n, names or (), self.unread) if self.unread else None
-        plan = None if known is None else self._traced_already(function, known)
+        plan = None if known is None else traced_already(self.last, function, known)
         if plan is not None and self.last is not None:
-            kinds, keys = b"".join(p.kind for p in places), tuple(p.key for p in places)
             return plan, kinds, trees, keys, None, self.last[2], False
         self.deadline = deadline = self.deadline_of(places)
+        ran, self.may_ask = False, has_state and self.states.asks
         try:
             if paths:
                 plainly.check_paths(paths)
@@ -127,9 +141,10 @@ class Tracer:
                 self.numbers.note(places)
                 if paths and self.worth.most_leave(hits):
                     raise plainly.many_ways(paths)
+                ran = True
                 return (self.worth.meanwhile(places, lambda: itself(args, n, names, out)),)
             functions = [*functions_of(self.fn)]
-            specialised = self._needed_at_once(places, functions)
+            specialised = needed_at_once(places, functions)
             known = None if specialised else known
             specialised |= self.numbers.of(places)
             if self.calls is not None:
@@ -139,47 +154,40 @@ class Tracer:
             if reason.leaf and self.worth.ends_in_vain(deadline, hits, reason.hesitates):
                 reason.leaf = None
             self.worth.note(places, deadline, in_vain=True)
-            kinds, keys = b"".join(p.kind for p in places), tuple(p.key for p in places)
             if reason.leaf is None:
+                if has_state and (answer := self.states.call(function, args, n, names, True)) is not NotImplemented:
+                    return (answer,)
                 self._tell(reason)
             return None, kinds, trees, keys, None, (), False, reason.leaf, itself, False
+        except (Exception, plainly.ChangesState) as error:
+            if ran or not has_state or not ((again := type(error) is plainly.ChangesState) or is_of_state(error)):
+                raise
+            if (answer := self.states.call(function, args, n, names, True)) is not NotImplemented:
+                return (answer,)
+            if not again:
+                raise
+            self.states.asks = False
+            return self.miss(function, args, n, names, out, paths)
         straight = self.derives or not (plan.graph._absorbed or outcomes)
         trial = self.worth.note(places, deadline, straight=straight)
         self.numbers.add(places, specialised, bool(outcomes))
         self.worth.loops |= bool(plan.graph._absorbed)
-        if not paths:
-            self._count(function, arguments, specialised, read)
+        entries = None if paths else captured(read) | varieties(arguments, specialised)
+        if entries is not None and (message := self.history.count(function, entries)):
+            tell(message)
         # What it has read beside is no more than the function itself.
         simple = not (self.identity or specialised or finish is not None or outcomes or self.catches or self.alert)
         whole = known is not None and simple and all(row[0] in b"fz" for row in read)
         self.last = (known, weakref.ref(plan), read) if whole else None
-        rerun = self.alert or int(plainly.runs_again(plan.graph, self.catches or self.calls is not None))
+        rerun = self.alert or int(plainly.runs_again(plan.graph, self._runs_again()))
         return plan, kinds, trees, keys, finish, read, self.identity, outcomes, itself, rerun, trial
 
     def _tell(self, reason: RunItself) -> None:
         """Say once that the function runs as it is."""
         log("%s runs as it is, %s", self.name, reason.why)
-        if self.told:
-            return
-        self.told = True
-        tell(
-            f"{self._place()} {reason.why}: it is not compiled for calls of this kind, from now on the function itself "
-            f"runs. {reason.remedy}; without pyop.compile there is no warning"
-        )
-
-    def _traced_already(self, function: Any, known: Any) -> Plan | None:
-        """The plan of the last trace if it does for this call too, as the arguments differ in what is not read.
-
-        The last trace has read nothing beside its arguments but the function itself, which still is the same.
-        """
-        if self.last is None or self.last[0] != known or not all(map(is_still, self.last[2])):
-            return None
-        return self.last[1]() if function._counts()[2] else None  # else all are forgotten, to be made anew
-
-    def _needed_at_once(self, places: list[Place], functions: list[FunctionType]) -> set[int]:
-        """Return the places of Python numbers that the function must be traced with, whatever it does with them."""
-        numbers = {k for k, place in enumerate(places) if place.kind == b"n" and type(place.value) in NUMBERS}
-        return numbers if numbers and asks_types_of_numbers(functions) else set()
+        if not self.told:
+            self.told = True
+            tell(plainly.runs_as_it_is(self._place(), reason))
 
     # --- one trace
 
@@ -213,7 +221,7 @@ class Tracer:
                 specialised |= needed.places
                 continue
             except Exception as error:
-                if not self.once and not was_refused(error) and plainly.is_to_run_itself(self.fn, error):
+                if not was_refused(error) and self._may_run_itself(error):
                     raise RunItself(f"cannot be compiled ({error})", remedy=plainly.WRITE_INSTEAD) from error
                 if self.calls is not None:
                     refused = was_refused(error)
@@ -233,9 +241,13 @@ class Tracer:
                 directly, by_twins = (error, first) if self.by_twins else (first, error)
                 failure = directly if str(directly) == str(by_twins) else by_twins
             cause: Any = refusal_of(failure) if self.catches else failure  # which the function may have caught
-            if not self.once and plainly.is_to_run_itself(self.fn, cause):
+            if self._may_run_itself(cause):
                 raise RunItself(f"cannot be compiled ({cause})", remedy=plainly.WRITE_INSTEAD) from failure
             raise failure  # here it keeps its cause, which may have the remedy
+
+    def _may_run_itself(self, error: Any) -> bool:
+        changes = self.states is not None and self.states.may_change
+        return not self.once and plainly.is_to_run_itself(self.fn, error, changes)
 
     def _call_others(self) -> None:
         """From now on calls of other libraries are nodes."""
@@ -279,7 +291,7 @@ class Tracer:
                 note_others(error)
             raise
         finally:
-            self.holds = _holds_nothing  # else what it has seen would live on
+            self.holds = holds_nothing  # else what it has seen would live on
             if graph is not None:
                 self._finish(graph)
         return plan, finish, b"".join(kinds), tuple(keys), read, outcomes
@@ -300,7 +312,7 @@ class Tracer:
 
         instances = [p.value for _, places in arguments for p in places if p.kind == b"i"]
         known = {id(owner): held for to, held in self.elements if (owner := to()) is not None}
-        watch, own = Watch(self.fn, instances, known), Own()
+        watch, own = self._looked_at(instances, known), Own()
         if watch.overflown:
             raise TypeError(
                 f"{self._place()} can reach more than 20,000 objects beside its arguments, too many to look at each "
@@ -317,13 +329,8 @@ class Tracer:
         may_warn = error_checks.may_warn(functions)
         if compared:
             self.identity = True
-            held = {id(place.owner) for place in watch.places if type(place) is Array}
-            for place in (p for _, places in arguments for p in places if type(p.value) is np.ndarray):
-                if id(place.value) in held:
-                    raise TypeError(
-                        f"{self._place()} compares arrays by `is`, and argument {place.path!r} is an array that it "
-                        "holds, which no symbolic argument is: pass a copy, or a static argument to be decided by"
-                    )
+            given = [(p.path, p.value) for _, places in arguments for p in places]
+            refuse_held(self._place(), [place.owner for place in watch.places if type(place) is Array], given)
             kinds[:] = repeats(arguments, kinds, keys)
         try:
             (graph, result), self.warned = noted(may_warn, self._call, arguments, n, names, kinds, keys)
@@ -350,6 +357,9 @@ class Tracer:
             watch.restore()
             kept = plainly.keeps_symbolic(self._place(), left)
             raise kept if watch.goes_on else may_run_itself(kept)
+        if changed and self.may_ask and watch.can_be_restored(changed):
+            watch.restore()
+            raise plainly.ChangesState(changed[0].label)
         own.first(changed)
         undo = watch.restore
         if not (changed or drawn or watch.fleeting):
@@ -364,7 +374,7 @@ class Tracer:
                 (again, result_again), _ = noted(may_warn, self._call, arguments, n, names, kinds, keys)
             except Exception:
                 watch.restore()
-                raise plainly.computes_otherwise(self._place(), [place.label for place in changed] or drawn) from None
+                raise plainly.goes_on(self._place(), changed, drawn, watch) from None
             self._finish(again)
             own.again(watch.places, state)
             own.moving += [place.label for place in made.changed() if type(place) is Array]
@@ -373,12 +383,11 @@ class Tracer:
                 watch.restore()
                 why = f"draws random numbers from {moved[0]}, and those of the trace would be the same in every call"
                 remedy = "Pass the numbers as an argument, or draw them in a pyop.op(..., stateful=True)"
-                raise (
-                    plainly.computes_otherwise(self._place(), drawn) if watch.goes_on else RunItself(why, remedy=remedy)
-                )
+                other = RunItself(why, remedy=remedy)
+                raise plainly.computes_otherwise(self._place(), drawn) if watch.goes_on else other
             if not same_graphs(graph, result, again, result_again):
                 watch.restore()
-                raise plainly.computes_otherwise(self._place(), [place.label for place in changed])
+                raise plainly.goes_on(self._place(), changed, drawn, watch)
             if own.moving:
                 watch.restore()
                 moves = plainly.changes_state(self._place(), own.moving)
@@ -392,6 +401,13 @@ class Tracer:
         # What the trace has made is looked at, too.
         watch = watch.renewed(bool(changed))
         return graph, result, watch, tuple(watch.readings(own)), undo
+
+    def _looked_at(self, instances: list[Any], known: dict[int, bytes]) -> Watch:
+        return Watch(self.fn, instances, known)
+
+    def _runs_again(self) -> bool:
+        """Whether the function itself is to run where its plan raises, for the sake of what it has done before."""
+        return self.catches or self.calls is not None
 
     def _place(self) -> str:
         from ..graph.cells import named_place
@@ -457,7 +473,7 @@ class Tracer:
                 self._finish(graph)
                 if graph._rolling:
                     unrolled.abandoned(graph)
-                    if not (isinstance(error, _STOPS) or is_of_arguments(error) or unrolled.tells_how(error)):
+                    if not (isinstance(error, plainly.STOPS) or is_of_arguments(error) or unrolled.tells_how(error)):
                         raise unrolled.Unroll({loop.blamed for loop in graph._rolling}) from None
                 changed = any(map(is_changed, (tree for tree, _ in arguments), handed, given)) or has_effects(graph)
                 elsewhere = decisions.branched or changed or (self.catches and not self.options.fallback)
@@ -482,19 +498,3 @@ class Tracer:
     def _finish(self, graph: Graph) -> None:
         """Say of the graph that a Value which the function has kept means nothing any more."""
         graph._finish(f"pyop.compile traced {self.name}")
-
-    def _count(self, function: Any, arguments: Any, specialised: set[int], read: tuple[Reading, ...]) -> None:
-        entries = captured(read) | varieties(arguments, specialised)
-        hits, misses, plans, most = function._counts()
-        if plans >= most:
-            log("evicted the plan of %s that was used longest ago: max_plans is %d", self.name, most)
-        message = self.history.add(entries, hits + misses + 1, most)
-        if message:
-            tell(message)
-
-
-_STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
-
-
-def _holds_nothing(x: Any) -> bool:
-    return False

@@ -9,11 +9,12 @@ from __future__ import annotations
 from types import CodeType, FunctionType
 from typing import Any
 
+from .._core import Plan
 from ..tracing.code import variables
 from ..tracing.places import Reading
 from .arguments import Argument
 
-__all__ = ["is_still", "signature", "unread"]
+__all__ = ["signature", "traced_already", "unread"]
 
 # What gives a function, or those that it calls, its variables by their names.
 _SEE_ALL = frozenset(("locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe", "inspect", "evaluate"))
@@ -55,10 +56,22 @@ def signature(arguments: list[Argument], n: int, names: Any, unread: frozenset[i
     return parts
 
 
-def is_still(reading: Reading) -> bool:
+def _is_still(reading: Reading) -> bool:
     """Whether a function, or its attributes, are what they were."""
     kind, owner, _, value, _ = reading
     if kind == b"z":
         return bool(len(owner) == value)
     now = (owner.__code__, owner.__defaults__, owner.__kwdefaults__)
     return all((Ellipsis if a is None else a) is b for a, b in zip(now, value, strict=True))
+
+
+def traced_already(last: Any, function: Any, known: Any) -> Plan | None:
+    """Return the plan of the last trace if it does for this call too, as the arguments differ in what is not read.
+
+    `last` has the arguments' `signature`, a weak reference to the plan, and what the trace has read beside them, which
+    is nothing but the function itself, and still is the same; or it is None.
+    """
+    if last is None or last[0] != known or not all(map(_is_still, last[2])):
+        return None
+    plan: Plan | None = last[1]() if function._counts()[2] else None  # else all are forgotten, to be made anew
+    return plan

@@ -18,7 +18,8 @@ from ..graph.graph import Graph
 from ..refusals import call_watched, may_run_itself, refusal, was_refused
 from .arguments import Place, root
 
-__all__ = ["any_written", "call_and_note", "check_container", "check_returned", "declare_writes", "is_changed"]
+__all__ = ["any_written", "call_and_note", "check_container", "check_returned", "containers", "declare_writes"]
+__all__ += ["holds_nothing", "is_changed"]
 
 
 _is_written = operator.methodcaller("_is_written")
@@ -70,8 +71,8 @@ def is_changed(tree: Any, leaves: list[Any], argument: Any) -> bool:
 def check_returned(given: Any, result: Any, holds: Callable[[Any], bool]) -> None:
     """Have a function run itself that returns a list, dict or object that it was given, or `holds`, or that is in the
     result twice: a plan would make other ones."""
-    found = _containers(result)
-    seen = {id(x) for x in _containers(given)} if found else set()
+    found = containers(result)
+    seen = {id(x) for x in containers(given)} if found else set()
     for part in found:
         if id(part) in seen or holds(part):
             raise RunItself(
@@ -81,7 +82,12 @@ def check_returned(given: Any, result: Any, holds: Callable[[Any], bool]) -> Non
         seen.add(id(part))
 
 
-def _containers(tree: Any) -> list[Any]:
+def holds_nothing(x: Any) -> bool:
+    """Say of an object that the function cannot reach it, where nothing is known of that."""
+    return False
+
+
+def containers(tree: Any) -> list[Any]:
     """Return the containers of a tree that somebody may write into."""
     found: list[Any] = []
     flatten(tree, found.append)  # which returns None, so that none of them is a leaf

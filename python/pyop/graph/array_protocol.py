@@ -87,11 +87,12 @@ def _refuse_plain_out(ufunc: np.ufunc, method: str, out: Any) -> None:
     """A Value that is to go into an array of the function's own."""
     if any(issubclass(type(item), np.ndarray) for item in (out or ())):
         name = _ufunc_name(ufunc, method)
-        raise refusal(
+        said = (
             f"`a += value` (or another augmented assignment, or np.{name}(..., out=a)) at {Value._here()} writes "
             "Values into a plain array, which has no place for what is known only when the graph runs: write "
             "`a = a + value`, which makes a Value; a captured array can be returned, and written by the caller"
         )
+        raise may_run_itself(refusal(said))
 
 
 def array_function(

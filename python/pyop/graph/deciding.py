@@ -83,6 +83,10 @@ class Specialise(BaseException):
         self.places = places
 
 
+class OfState(int):
+    """The place of a number that an instance or closure holds, and another one in other calls: it is decided by."""
+
+
 class Unrolled(set[Any]):
     """The loops that cannot be recorded, and the line that the first of them could not be recorded for."""
 
@@ -101,7 +105,7 @@ def needed_by_loops(needed: Specialise) -> set[Any]:
 def is_of_arguments(error: BaseException) -> bool:
     """Return True where a number among the arguments is needed, and no other."""
     places: Any = error.places if type(error) is Specialise else ()
-    return bool(places) and all(type(place) is int for place in places)
+    return bool(places) and all(isinstance(place, int) for place in places)
 
 
 class PathLeft(PyopError):

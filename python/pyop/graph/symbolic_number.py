@@ -24,7 +24,7 @@ from ..declare.rebuild import MergedByValue, replaced, walk
 from ..declare.spec import Spec
 from ..functions.surface import COMPARISONS, OPERATORS, SIGNS
 from .array_protocol import to_specs
-from .deciding import Specialise, recorded_loop
+from .deciding import OfState, Specialise, recorded_loop
 from .forms import is_scalar
 from .sizes import apply
 
@@ -282,6 +282,11 @@ def _between_numbers(op: Callable[..., Any], a: Any, b: Any) -> Any:
     kind: type = complex if complex in kinds else float
     if kinds == {int} and op in _OF_INTS and (loop := _recorded(a if is_number(a) else b)) is not None:
         return loop.counted(op(*[x._value[()] if is_number(x) else np.int64(x) for x in (a, b)]))
+    if kinds == {int} and any(type(place) is OfState for place in _places_in(a, b)) and op is not operator.truediv:
+        from .state_numbers import of_int64  # on first use
+
+        made = of_int64(op, *map(_as_value, (a, b)))
+        return specialise(a, b) if made is None else Number(int, made, _places_in(a, b))
     # int may grow beyond an int64, and a float to a power may be complex.
     if bool in kinds and float in kinds:
         return op(*[_as_float(x) if is_number(x) and x._kind is bool else x for x in (a, b)])

@@ -90,6 +90,7 @@ class Watch(Reached):
         self._functions: dict[int, FunctionType] = {}
         self._reached: dict[int, list[tuple[str | None, int]]] = {}  # from one to others, by which name
         self._seen: dict[int, Any] = {id(generator.owner): generator.owner for generator in self.generators}
+        self._bases: dict[int, Any] = {}  # arrays that others of those show
         self._of_libraries = 0
         self._modules: set[int] = set()  # which a variable stands for
         self._unloaded: list[str] = []  # that the code imports
@@ -298,6 +299,10 @@ class Watch(Reached):
     def _array(self, label: str, x: Any) -> None:
         place = Array(label, x if type(x) is np.ndarray else x.view(np.ndarray), self._known.get(id(x)))
         self._add(place)
+        base = x.base
+        while isinstance(base, np.ndarray):
+            self._bases[id(base)] = base
+            base = base.base
         for item in place.found():
             self._push(label, item)
         if type(x) is not np.ndarray and type(held := getattr(x, "__dict__", None)) is dict:  # with a mask
@@ -402,6 +407,10 @@ class Watch(Reached):
         """What is not as it was, but for random numbers."""
         return [place for place in self.places if place.changed()]
 
+    def can_be_restored(self, changed: list[Place]) -> bool:
+        """Say whether these places can be made what they were; not caches, whose results may have been written."""
+        return not self.goes_on and not any(isinstance(place, (Cached, Referent)) for place in changed)
+
     def left_behind(self) -> list[str]:
         """Where symbolic arrays were put that mean nothing after the trace."""
         from .left_behind import holds_symbolic  # on first use
@@ -461,8 +470,12 @@ class Watch(Reached):
         return self._read
 
     def holds(self, x: Any) -> bool:
-        """Whether the function can reach an object."""
-        return self._seen.get(id(x)) is x
+        """Whether the function can reach an object, or an array that shows it."""
+        return self._seen.get(id(x), self._bases.get(id(x))) is x
+
+    def reached(self) -> list[Any]:
+        """Return the objects that the function can reach."""
+        return [*self._seen.values()]
 
     def functions(self) -> list[FunctionType]:
         """Those of the user's that may run; of the special methods, none but calls."""

@@ -13,14 +13,14 @@ from functools import lru_cache
 from itertools import compress
 from types import CodeType
 
-__all__ = ["Facts", "Instruction", "codes", "facts", "instructions", "jumps_back", "variables"]
+__all__ = ["DYNAMIC", "Facts", "Instruction", "codes", "facts", "instructions", "jumps_back", "variables"]
 
 Instruction = dis.Instruction
 
 _NOISE = frozenset(("CACHE", "PRECALL", "PUSH_NULL", "EXTENDED_ARG", "NOP", "RESUME", "COPY_FREE_VARS"))
-_DYNAMIC = frozenset(("getattr", "hasattr", "vars", "__dict__", "dir", "eval", "exec", "asdict", "astuple", "fields"))
-_DYNAMIC |= {"__getattribute__", "getmembers", "getattr_static", "__slots__", "deepcopy", "replace", "attrgetter"}
-_DYNAMIC |= {"methodcaller", "setattr", "__setattr__"}
+DYNAMIC = frozenset(("getattr", "hasattr", "vars", "__dict__", "dir", "eval", "exec", "asdict", "astuple", "fields"))
+DYNAMIC |= {"__getattribute__", "getmembers", "getattr_static", "__slots__", "deepcopy", "replace", "attrgetter"}
+DYNAMIC |= {"methodcaller", "setattr", "__setattr__"}
 _LOAD_GLOBAL = opcode.opmap["LOAD_GLOBAL"]
 _EXTENDED = opcode.EXTENDED_ARG
 _BY_TEXT = frozenset(("import_module", "__import__"))
@@ -151,7 +151,7 @@ def _read(code: CodeType) -> Facts:
                 texts.add(constant)
             elif isinstance(constant, tuple):
                 texts.update([x for x in constant if isinstance(x, str)])
-    dynamic = matches or "copy" in read or not _DYNAMIC.isdisjoint(names)
+    dynamic = matches or "copy" in read or not DYNAMIC.isdisjoint(names)
     if not _BY_TEXT.isdisjoint(names):
         imports |= {(-1, text) for text in texts}
     loops = loops or not _COUNTS.isdisjoint(read)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from types import FunctionType, ModuleType
+from typing import Any
 
 import numpy as np
 
+from ..refusals import of_state
 from .code import Instruction, codes, facts, instructions
 from .names import value_of
 
-__all__ = ["compares_objects"]
+__all__ = ["compares_objects", "refuse_held"]
 
 _OPERATORS = frozenset(("is_", "is_not"))  # of the module operator
 # They give the array itself where they have nothing to do, and else a view or a new array.
@@ -107,9 +109,20 @@ def _is_plain(before: tuple[Instruction, ...], op: Instruction, function: Functi
     if isinstance(value, np.ndarray):
         from ..graph.cells import place_in
 
-        raise TypeError(
+        raise of_state(
             f"{function.__name__} ({place_in(function.__code__)}) compares "
             f"{op.argval!r}, an array that it holds, by `is`, and no argument is that array while the function is "
             "traced: pass what is to be decided as a static argument, or compare before the call"
         )
     return value is not None
+
+
+def refuse_held(function: str, held: list[Any], arguments: list[tuple[str, Any]]) -> None:
+    """Refuse a call of a function that asks for identity with an array that it holds; `arguments` are by paths."""
+    ids = {*map(id, held)}
+    for path, x in arguments:
+        if type(x) is np.ndarray and id(x) in ids:
+            raise of_state(
+                f"{function} compares arrays by `is`, and argument {path!r} is an array that it holds, which no "
+                "symbolic argument is: pass a copy, or a static argument to be decided by"
+            )

@@ -20,7 +20,7 @@ from .._core import elements, same_elements
 from .names import imported
 
 __all__ = ["MISSING", "Array", "Attributes", "Cell", "Class", "Code", "Context", "Items", "Memory", "Place", "Reading"]
-__all__ += ["Referent", "Slots", "TypeOf", "storage"]
+__all__ += ["Referent", "Slots", "TypeOf", "members", "storage"]
 
 # Kind, owner, key and value, as csrc/plan/captured.h says of each kind, and the label for warnings.
 Reading = tuple[bytes, Any, Any, Any, str]
@@ -258,12 +258,7 @@ class Slots(_Named):
             return Ellipsis
 
     def _places(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for part in type(self.owner).__mro__:
-            for name, x in vars(part).items():
-                if type(x) is _MEMBER and name not in _OFFSETS:
-                    found.setdefault(name, x)
-        return found
+        return members(type(self.owner))
 
     def _set(self, name: str, x: Any) -> None:
         object.__setattr__(self.owner, name, x)
@@ -286,6 +281,16 @@ class TypeOf(Place):
 
     def readings(self, names: AbstractSet[str] | None) -> Iterator[Reading]:
         yield b"k", _weakly(self.owner), None, type(self.owner), self.label
+
+
+def members(kind: type) -> dict[str, Any]:
+    """Return the places that a class gives attributes (``__slots__``), by their names."""
+    found: dict[str, Any] = {}
+    for part in kind.__mro__:
+        for name, x in vars(part).items():
+            if type(x) is _MEMBER and name not in _OFFSETS:
+                found.setdefault(name, x)
+    return found
 
 
 def _weakly(x: Any) -> Any:

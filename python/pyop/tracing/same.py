@@ -67,7 +67,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def _same_arrays(a: Any, b: Any, depth: int) -> bool:
-    if a.dtype != b.dtype or a.shape != b.shape:
+    if a.dtype != b.dtype or a.shape != b.shape or a.strides != b.strides:
         return False
     return same(a.tolist(), b.tolist(), depth + 1) if a.dtype.hasobject else bool(a.tobytes() == b.tobytes())
 

@@ -240,6 +240,11 @@ class Twins:
         self._held.append((x, x.tobytes(), held))
         return self._keep(x, held)
 
+    def holders(self) -> list[Any]:
+        """Return what the twins hold others by."""
+        cells = [cell for _, x in self._found.values() if type(x) is FunctionType for cell in x.__closure__ or ()]
+        return [*cells, *self._cells, *self._found.values()]
+
     def given_away(self, values: list[Any]) -> None:
         """Note that another library may keep the memory of these, which may not be written any more."""
         self._given_away += [(value, value._root()._key) for value in values]

@@ -1,0 +1,1 @@
+"""State of instances and closures as inputs of plans."""

@@ -1,0 +1,3 @@
+"""Random classes and closures with state, compiled, held against the plain ones: `programs` writes them, `judge` runs
+both.
+"""
