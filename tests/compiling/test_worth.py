@@ -182,6 +182,8 @@ def tried(times):
         ([(10, 11), (10, 11), (10, 11), (10, 11)], "pfpfpfpf", True),
         ([(12, 11), (12, 11), (12, 11), (12, 11)], "pfpfpfpf", False),
         ([(0, 0)] * 4, "pfpf", True),
+        ([(9, 40), (8, 1), (9, 40), (9, 2)], "pfpfpfpf", True),  # a call that has little to do
+        ([(9, 14), (8, 1), (9, 2), (9, 2)], "pfpfpfpf", False),
     ],
 )
 def test_a_plan_is_tried_in_turn_with_the_function(monkeypatch, times, runs, stays):

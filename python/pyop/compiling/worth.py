@@ -242,8 +242,11 @@ class Trial:
         if not self._itself or pairs < 2:
             return None
         plan, itself = map(min, self._taken)
-        if pairs < _PAIRS and plan < itself * _CLOSE and itself < plan * _CLOSE:
+        agree = plan <= itself or max(self._taken[0]) > max(self._taken[1])  # else some calls do more than others
+        if pairs < _PAIRS and (not agree or (plan < itself * _CLOSE and itself < plan * _CLOSE)):
             return None
+        if not agree:
+            plan, itself = (sum(sorted(taken)[:-1]) / (len(taken) - 1) for taken in self._taken)
         self._worth.gains(itself - plan)
         if plan > itself:
             log("%s runs as it is, its plan is slower: %.3g s in place of %.3g s", self._worth.name, plan, itself)
