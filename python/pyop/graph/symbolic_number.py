@@ -203,9 +203,10 @@ _ALIKE = frozenset("?bhilqBHILQdD")
 """Dtypes with which NumPy makes the same of a Python float and of an array of one."""
 
 
-_OTHERWISE = frozenset((np.real, np.imag, np.isreal, np.iscomplex, np.real_if_close))
-_OTHERWISE |= frozenset((np.result_type, np.can_cast, np.min_scalar_type))
-_OTHERWISE |= frozenset((np.copyto, np.put, np.put_along_axis, np.putmask, np.place, np.fill_diagonal))
+_OTHERWISE = frozenset((np.real, np.imag, np.isreal, np.iscomplex, np.real_if_close, np.result_type))
+_OTHERWISE |= frozenset(
+    (np.can_cast, np.min_scalar_type, np.copyto, np.put, np.put_along_axis, np.putmask, np.place, np.fill_diagonal)
+)
 """Functions that do something else for a Python number, or put it into an array of another dtype."""
 
 

@@ -182,6 +182,7 @@ class GrowingList:
             return item, not issubclass(type(item), np.generic)
         weak = self.loop.weak()
         flag, number = weak.flag_of(item)
+        weak.keep_flag(item)
         return (item, flag) if flag is False or number is either.number else self._needed()
 
     def _stored(self, x: Any, column: Any) -> Any:

@@ -52,6 +52,7 @@ class Weak:
         self.by_name = False  # np.add and the like may be called, which return no Python number
         self.flags: dict[_Key, tuple[Any, type]] = {}  # whether it still is a Python number, and of which kind
         self.needed: set[_Key] = set()  # what must be a scalar of NumPy
+        self.kept: set[_Key] = set()  # those whose flags are kept in lists
         self.strong: set[_Key] = set()  # what a flag says of that it is none
         self.raising: set[_Key] = set()  # where Python raises if it is one, and NumPy does not
 
@@ -63,11 +64,15 @@ class Weak:
         """Say that it must be a scalar of NumPy."""
         self.needed.add(key_of(value))
 
+    def keep_flag(self, value: Value) -> None:
+        """Say that somebody keeps the flag of a scalar."""
+        self.kept.add(key_of(value))
+
     def forget(self, first: int) -> None:
         """Forget what was said of nodes from `first` on, which are written down once more."""
         self.loops = {key: loop for key, loop in self.loops.items() if key[0] < first}
         self.flags = {key: flag for key, flag in self.flags.items() if key[0] < first}
-        for keys in (self.needed, self.strong, self.raising):
+        for keys in (self.needed, self.kept, self.strong, self.raising):
             keys.difference_update([key for key in keys if key[0] >= first])
         self.carried = {node: x for node, x in self.carried.items() if node < first}
         self.chosen = {node: x for node, x in self.chosen.items() if node < first}
@@ -184,7 +189,7 @@ class Weak:
         """Return the scalars whose flags, or what is told instead, make those of what is returned."""
         loops = [(node, values) for node, (_, values, _, _) in self.carried.items()]
         stand_ins = {key_of(value): (node, j) for node, values in loops for j, value in enumerate(values)}
-        waiting = [key for key in {key_of(x) for x in outputs if type(x) is Value} if key in self.flags]
+        waiting = [*self.kept, *({key_of(x) for x in outputs if type(x) is Value} & self.flags.keys())]
         found: set[_Key] = set()
         while waiting:
             key = waiting.pop()
