@@ -19,7 +19,7 @@ from .._core import Value, watching
 from .._tree import flatten
 from ..containers import check_operands
 from ..declare.dims import Dim, prod
-from ..declare.rebuild import holds, replaced
+from ..declare.rebuild import holds, replaced, walk
 from ..declare.spec import Spec
 from ..functions import surface
 from ..refusals import may_run_itself, refusal
@@ -31,7 +31,10 @@ from .sizes import apply
 from .unknown import unknown_attribute
 from .views import share
 
-__all__ = ["ANSWERED", "TESTS", "array_function", "array_ufunc", "to_specs"]
+__all__ = ["ANSWERED", "NUMBERS", "TESTS", "array_function", "array_ufunc", "to_specs"]
+
+NUMBERS: list[Any] = []
+"""The class of the Python numbers that a plan knows (`symbolic_number`, which is above)."""
 
 
 def to_specs(x: Any) -> Any:
@@ -148,10 +151,8 @@ def array_function(
         raise refusal(
             f"{_name(func)}(like=...) of a Value: call it without like= and use the array in the graph as it is"
         )
-    from .symbolic_number import Number, specialise  # on first use: it is above
-
-    if holds((args, kwargs), Number):
-        specialise(args, kwargs)  # the function itself asks for it
+    if any(holds((args, kwargs), kind) for kind in NUMBERS):
+        next(x for x in walk((args, kwargs)) if type(x) in NUMBERS)._needed()  # by the function, when it runs
     name = _name(func).removeprefix("np.")
     scalar = is_scalar(func, args, kwargs)
     if isinstance(specs, (tuple, list)) and not all(isinstance(spec, Spec) for spec in specs):

@@ -23,7 +23,7 @@ from ..declare.dims import Dim
 from ..declare.rebuild import MergedByValue, replaced, walk
 from ..declare.spec import Spec
 from ..functions.surface import COMPARISONS, OPERATORS, SIGNS
-from .array_protocol import to_specs
+from .array_protocol import NUMBERS, to_specs
 from .deciding import OfState, Specialise, recorded_loop
 from .forms import is_scalar
 from .sizes import apply
@@ -81,8 +81,7 @@ class Number:
             return func(*[x._kind(1) if is_number(x) else x for x in args])  # of an int it is asked whether it fits
         # Functions whose result does not depend on the number but in its elements.
         known = func is np.where and len(args) == 3 and all(map(_is_plain, args))
-        known = known or (func is np.clip and any(isinstance(x, Value) for x in args))
-        if known and not kwargs:
+        if not kwargs and (known or (func is np.clip and any(isinstance(x, Value) for x in args))):
             return _python_call(func, args)
         if func not in _OTHERWISE and _are_as_arrays(args, kwargs):
             with contextlib.suppress(Exception):  # what the function refuses so, it may do with the number
@@ -204,9 +203,7 @@ _ALIKE = frozenset("?bhilqBHILQdD")
 
 
 _OTHERWISE = frozenset((np.real, np.imag, np.isreal, np.iscomplex, np.real_if_close, np.result_type))
-_OTHERWISE |= frozenset(
-    (np.can_cast, np.min_scalar_type, np.copyto, np.put, np.put_along_axis, np.putmask, np.place, np.fill_diagonal)
-)
+_OTHERWISE |= frozenset((np.copyto, np.put, np.put_along_axis, np.putmask, np.place, np.fill_diagonal, np.can_cast))
 """Functions that do something else for a Python number, or put it into an array of another dtype."""
 
 
@@ -500,3 +497,4 @@ for _name, _ufunc in COMPARISONS.items():
     setattr(Number, f"__{_name}__", _comparison(_name, _ufunc))
 for _name in SIGNS:
     setattr(Number, f"__{_name}__", _sign(_name))
+NUMBERS.append(Number)
