@@ -376,7 +376,7 @@ class Tracer:
                 watch.restore()
                 raise plainly.goes_on(self._place(), changed, drawn, watch) from None
             self._finish(again)
-            own.again(watch.places, state)
+            own.again(watch.places, state, self.states is not None)
             own.moving += [place.label for place in made.changed() if type(place) is Array]
             moved = watch.drawn()
             if moved and attempt == 0 and same(watch.generator_states(), left):
