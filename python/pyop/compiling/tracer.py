@@ -80,7 +80,7 @@ class Tracer:
         self.elements: list[tuple[weakref.ref[np.ndarray[Any, Any]], bytes]] = []
         self.last: tuple[Any, weakref.ref[Plan], tuple[Reading, ...]] | None = None
         self.by_twins = False  # whether the last trace was one of twins
-        self.told = False  # that the function itself runs
+        self.told = self.retries = False  # that the function itself runs
         self.calls: Any = None  # of other libraries, if they are nodes
         self.once, self.alert = False, 0  # an iterator is used up by its trace; error_checks.sets_error_state()
         self.warned: Any = None  # of what the last trace has computed of things held
@@ -175,7 +175,6 @@ class Tracer:
         entries = None if paths else captured(read) | varieties(arguments, specialised)
         if entries is not None and (message := self.history.count(function, entries)):
             tell(message)
-        # What it has read beside is no more than the function itself.
         simple = not (self.identity or specialised or finish is not None or outcomes or self.catches or self.alert)
         whole = known is not None and simple and all(row[0] in b"fz" for row in read)
         self.last = (known, weakref.ref(plan), read) if whole else None
@@ -188,8 +187,6 @@ class Tracer:
         if not self.told:
             self.told = True
             tell(plainly.runs_as_it_is(self._place(), reason))
-
-    # --- one trace
 
     def _traced(
         self, arguments: list[Argument], n: int, names: Sequence[str], specialised: set[int], named: list[FunctionType]
@@ -204,6 +201,7 @@ class Tracer:
             self.by_twins = any(facts(f.__code__).loops for f in named)  # then it is traced as twins first
         while True:
             before = frozenset(self.unrolled)  # a trace may add to it
+            self.retries = first is not None  # what it does may be done once more
             try:
                 return self._trace(arguments, n, names, specialised, named)
             except Specialise as needed:
@@ -243,6 +241,8 @@ class Tracer:
             cause: Any = refusal_of(failure) if self.catches else failure  # which the function may have caught
             if self._may_run_itself(cause):
                 raise RunItself(f"cannot be compiled ({cause})", remedy=plainly.WRITE_INSTEAD) from failure
+            if failure is not first and not was_refused(failure) and not self.once and not self.derives:
+                raise RunItself(f"raised {type(failure).__name__}", ()) from failure  # and does so again
             raise failure  # here it keeps its cause, which may have the remedy
 
     def _may_run_itself(self, error: Any) -> bool:
@@ -345,7 +345,7 @@ class Tracer:
                 raise plainly.computes_otherwise(self._place(), []) from error.__cause__
             raise
         except Exception as error:
-            if was_refused(error) or runs_itself(error) or self.options.fallback:
+            if was_refused(error) or runs_itself(error) or self.options.fallback or self.retries:
                 watch.restore()  # there may be another one
             elif left := watch.left_behind():
                 watch.restore()
@@ -376,7 +376,7 @@ class Tracer:
                 watch.restore()
                 raise plainly.goes_on(self._place(), changed, drawn, watch) from None
             self._finish(again)
-            own.again(watch.places, state)
+            own.again(watch.places, state, self.states is not None)
             own.moving += [place.label for place in made.changed() if type(place) is Array]
             moved = watch.drawn()
             if moved and attempt == 0 and same(watch.generator_states(), left):

@@ -16,10 +16,10 @@ import numpy as np
 from .._core import Value
 from ..graph.counter import is_counter
 from ..graph.symbolic_number import is_number
-from .places import Array, Items, Memory, Place
+from .places import Array, Attributes, Cell, Items, Memory, Place
 from .same import same
 
-__all__ = ["added_to", "holds_symbolic", "is_other", "symbolic_in"]
+__all__ = ["added_to", "binds_array", "holds_symbolic", "is_other", "symbolic_in"]
 
 _MOST_LOOKED_AT = 10_000
 
@@ -51,6 +51,17 @@ def is_other(place: Place, state: Any) -> bool:
         kind = dict if isinstance(place.owner, dict) else set if isinstance(place.owner, set) else list
         return not same(kind(state), kind(now))
     return not same(state, now)
+
+
+def binds_array(place: Place, state: Any) -> bool:
+    """Whether a variable, or an attribute, is another array than at `state`, whatever its elements."""
+    if not isinstance(place, (Cell, Attributes)):
+        return False
+    now = place.now()
+    if isinstance(place, Cell):
+        return isinstance(now, np.ndarray) and now is not state
+    before = dict(state)
+    return any(isinstance(x, np.ndarray) and name in before and before[name] is not x for name, x in now)
 
 
 def holds_symbolic(x: Any) -> bool:

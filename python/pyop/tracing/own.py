@@ -32,15 +32,17 @@ class Own:
                 if place.gained():
                     self._memos.add(place.key)
 
-    def again(self, places: list[Place], state: list[Any]) -> None:
-        """After another trace, which began at `state`."""
-        from .left_behind import added_to, is_other  # on first use
+    def again(self, places: list[Place], state: list[Any], of_state: bool) -> None:
+        """After another trace, which began at `state`. `of_state`: an array that is made once more is another one, as
+        what an instance or closure holds may be seen elsewhere.
+        """
+        from .left_behind import added_to, binds_array, is_other  # on first use
 
         for place, held in zip(places, state, strict=True):
             if not place.differs(held):
                 continue
             try:
-                added, other = added_to(place, held), is_other(place, held)
+                added, other = added_to(place, held), is_other(place, held) or (of_state and binds_array(place, held))
             except Exception:  # of objects that do not like to be compared
                 added, other = None, True
             if added is not None:

@@ -74,7 +74,8 @@ def _told(x: Any, arrays: list[Any], seen: dict[int, int]) -> Any:
         return type(x).__name__, repr(x)
     if id(x) in seen and type(x) is not tuple:  # of a tuple that is as another one nobody can tell but by `is`
         return "again", seen[id(x)]
-    seen[id(x)] = len(seen)
+    if type(x) is not tuple:
+        seen[id(x)] = len(seen)
     if type(x) in (list, tuple):
         return type(x).__name__, [_told(item, arrays, seen) for item in x]
     if type(x) is dict:
