@@ -219,7 +219,9 @@ inline int64_t offset(int64_t i, int64_t by) {
     return static_cast<int64_t>(static_cast<uint64_t>(i) + static_cast<uint64_t>(by));
 }
 
-bool call_loop(const TapeCall& call, TapeCell* cells) {
+}  // namespace
+
+bool call_for_one(const TapeCall& call, TapeCell* cells) {
     char* data[8];
     for (size_t k = 0; k < call.cells.size(); ++k) data[k] = reinterpret_cast<char*>(&cells[call.cells[k]]);
     if (PYOP_LIKELY(call.quiet)) return (*call.loop)(data, 1, call.strides.data()) == 0;
@@ -236,8 +238,6 @@ bool call_loop(const TapeCall& call, TapeCell* cells) {
     if (call.may_fail) PyErr_Clear();  // else there may be no GIL
     return false;
 }
-
-}  // namespace
 
 int look_around() {
     if (!attached()) return 0;
@@ -398,7 +398,7 @@ do_Put16:
 
 do_CallKernel:
 do_CallLoop:
-    if (__builtin_expect(!call_loop(*at->call, r), 0)) return TapeEnd::Left;
+    if (__builtin_expect(!call_for_one(*at->call, r), 0)) return TapeEnd::Left;
     PYOP_NEXT;
 do_CallKernelOnBlock:
     {

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -138,11 +139,14 @@ class TapeJournal {
         }
     }
     size_t size() { return static_cast<size_t>(top_ - begin()); }
+    // Makes room for one more. Of machine code, which notes by itself: an entry at `top`, unless that is the limit.
+    void grow();
+    static size_t offset_of_top() { return offsetof(TapeJournal, top_); }
+    static size_t offset_of_limit() { return offsetof(TapeJournal, limit_); }
 
   private:
     static constexpr size_t kFirst = 64, kMany = kFirst << 12;
     Entry* begin() { return more_ ? more_.get() : first_; }
-    void grow();
 
     Entry first_[kFirst];
     std::unique_ptr<Entry[]> more_;
@@ -179,6 +183,9 @@ inline constexpr unsigned kBlockLook = 16;
 
 // `until_look` counts down.
 TapeEnd interpret(const TapeInstruction* code, TapeCell* cells, TapeJournal& journal, unsigned& until_look);
+
+// CallKernel and CallLoop. False: leave.
+bool call_for_one(const TapeCall& call, TapeCell* cells);
 
 // Signals, and a moment for others, where attached: nobody but this run sees what it writes. 0, or -1 with the error
 // set.
