@@ -9,7 +9,6 @@ namespace {
 
 constexpr uint64_t kHot = 4 << 20;  // operations: some milliseconds of the interpreter's
 constexpr size_t kEntry = sizeof(TapeJournal::Entry);
-constexpr size_t kMostCopied = size_t{64} << 20;
 constexpr double kMostNoted = 4096, kMostIterations = 1 << 20;
 
 }  // namespace
@@ -35,6 +34,11 @@ TapeFunction* HotTape::code() const {
     return nullptr;
 }
 
+bool HotTape::may_become_code() const {
+    if (policy_ != MachineCodePolicy::Hot || !loops_) return false;
+    return !code_ || tape_code_of(code_.get()).state < TapeCode::Ready;
+}
+
 void HotTape::count(uint64_t iterations, unsigned before, unsigned after) const {
     const uint64_t inner = before >= after ? before - after : before + kUntilLook - after;
     work_ += (iterations + inner) * tape_.code.size();
@@ -55,8 +59,7 @@ uint64_t HotTape::stretch(uint64_t left) const {
 }
 
 bool HotTape::is_snapshot_better(uint64_t iterations, size_t bytes) const {
-    return bytes <= kMostCopied &&
-           stores_ * static_cast<double>(iterations) * static_cast<double>(kEntry) > static_cast<double>(bytes);
+    return stores_ * static_cast<double>(iterations) * static_cast<double>(kEntry) > static_cast<double>(bytes);
 }
 
 Ref HotTape::describe() const {

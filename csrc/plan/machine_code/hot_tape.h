@@ -23,6 +23,9 @@ class HotTape {
         return static_cast<TapeEnd>(code(cells, journal, &until_look, tape_code_of(code_.get()).ir.table.data()));
     }
 
+    // Whether it has loops that may be run by machine code some day, and not now.
+    bool may_become_code() const;
+
     // After a run of the interpreter, with what `until_look` was before and is.
     void count(uint64_t iterations, unsigned before, unsigned after) const;
     // What became of a run by machine code.

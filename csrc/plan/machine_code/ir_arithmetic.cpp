@@ -1,6 +1,8 @@
 // plan/machine_code/ir_arithmetic.cpp: operation for operation what plan/tape/interpret.cpp does.
 #include "plan/machine_code/ir_arithmetic.h"
 
+#include <limits>
+
 namespace pyop {
 
 namespace {
@@ -13,6 +15,24 @@ std::string both(const IrType& t, const std::string& x, const std::string& y) {
 
 std::string smallest_of(const IrType& t) {
     return std::to_string(t.bits == 64 ? INT64_MIN : -(int64_t{1} << (t.bits - 1)));
+}
+
+// Which of two NaN the interpreter keeps goes by the compiler that it was made with, as it does in NumPy.
+bool is_second_kept(TapeOp does) {
+    const bool is_double = does == TapeOp::AddF64 || does == TapeOp::MultiplyF64;
+    const TapeInstruction code[] = {{does, 2, 0, 1, {}}, {TapeOp::Stop, 0, 0, 0, {}}};
+    TapeCell cells[3]{};
+    if (is_double) {
+        cells[0].F64 = std::numeric_limits<double>::quiet_NaN();
+        cells[1].F64 = -cells[0].F64;
+    } else {
+        cells[0].F32 = std::numeric_limits<float>::quiet_NaN();
+        cells[1].F32 = -cells[0].F32;
+    }
+    TapeJournal journal;
+    unsigned until_look = kUntilLook;
+    interpret(code, cells, journal, until_look);
+    return is_double ? cells[2].U64 == cells[1].U64 : cells[2].U32 == cells[1].U32;
 }
 
 const char* letters_of(const IrType& t) { return t.bits == 64 ? "f64" : "f32"; }
@@ -95,13 +115,15 @@ IrArithmetic::Value IrArithmetic::strict(const char* op, const IrType& t, const 
                         ", metadata !\"round.tonearest\", metadata !\"fpexcept.strict\") strictfp");
 }
 
-// "sideeffect": it raises flags, and stays where it is.
-IrArithmetic::Value IrArithmetic::instruction(const char* op, const IrType& t, const Value& x, const Value& y) {
+// "sideeffect": it raises flags, and stays where it is. Its operands stand as in Intel's manuals, not as in AT&T's text.
+IrArithmetic::Value IrArithmetic::instruction(const char* op, const IrType& t, const Value& x, const Value& y,
+                                              TapeOp does) {
     static const bool three_operands = __builtin_cpu_supports("avx");
     const std::string name = op + std::string(t.bits == 64 ? "sd" : "ss");
-    const std::string text = three_operands ? "v" + name + " $2, $1, $0\", \"=x,x,x\"" : name + " $2, $0\", \"=x,0,x\"";
-    return text_.define("call " + std::string(t.name) + " asm sideeffect \"" + text + "(" + both(t, x, y) +
-                        ") strictfp");
+    const std::string text =
+        three_operands ? "v" + name + " $2, $1, $0\", \"=x,x,x\"" : name + " $2, $0\", \"=x,0,x\"";
+    return text_.define("call " + std::string(t.name) + " asm sideeffect \"" + text + "(" +
+                        (is_second_kept(does) ? both(t, y, x) : both(t, x, y)) + ") strictfp");
 }
 
 IrArithmetic::Value IrArithmetic::overflowing(const char* op, const IrType& t, const Value& x, const Value& y,
@@ -163,7 +185,8 @@ IrArithmetic::Value IrArithmetic::converted(const IrType& from, const IrType& to
 // --- the operations
 
 IrArithmetic::Value IrArithmetic::Add(const IrType& t, const Value& x, const Value& y) {
-    return t.floats ? instruction("add", t, x, y) : of("add", t, x, y);
+    if (!t.floats) return of("add", t, x, y);
+    return instruction("add", t, x, y, t.bits == 64 ? TapeOp::AddF64 : TapeOp::AddF32);
 }
 
 IrArithmetic::Value IrArithmetic::Subtract(const IrType& t, const Value& x, const Value& y) {
@@ -171,7 +194,8 @@ IrArithmetic::Value IrArithmetic::Subtract(const IrType& t, const Value& x, cons
 }
 
 IrArithmetic::Value IrArithmetic::Multiply(const IrType& t, const Value& x, const Value& y) {
-    return t.floats ? instruction("mul", t, x, y) : of("mul", t, x, y);
+    if (!t.floats) return of("mul", t, x, y);
+    return instruction("mul", t, x, y, t.bits == 64 ? TapeOp::MultiplyF64 : TapeOp::MultiplyF32);
 }
 
 // A NaN wins, the first before the second; of equal numbers the second is taken.

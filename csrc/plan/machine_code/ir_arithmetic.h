@@ -2,8 +2,9 @@
 //
 // Floating-point flags are results: NumPy warns by them. LLVM takes it that nobody looks at them, and drops, moves and
 // speculates operations as it likes; so whatever may raise one of the four flags that NumPy knows is an intrinsic that
-// it may not touch ("fpexcept.strict"), or, sums and products, an instruction of the processor: of two NaNs the first
-// is the result, and LLVM exchanges operands. Conversions of integers, signs, and moves raise none of the four.
+// it may not touch ("fpexcept.strict"). Sums and products are instructions of the processor: of two NaN one is the
+// result, by their order, and LLVM exchanges operands. Conversions of integers, signs, and moves raise none of the
+// four.
 #pragma once
 
 #include "plan/machine_code/ir_cells.h"
@@ -41,7 +42,7 @@ class IrArithmetic {
                   const Value& y);
     Value compared(const char* how, const IrType& t, const Value& x, const Value& y);
     Value strict(const char* op, const IrType& t, const Value& x, const Value& y);
-    Value instruction(const char* op, const IrType& t, const Value& x, const Value& y);
+    Value instruction(const char* op, const IrType& t, const Value& x, const Value& y, TapeOp does);
     Value shifted(const char* op, const IrType& t, const Value& x, const Value& y, const Value& beyond);
     Value overflowing(const char* op, const IrType& t, const Value& x, const Value& y, Value& overflows);
     Value watched(const char* op, const IrType& t, const Value& x, const Value& y);

@@ -1,6 +1,8 @@
 // plan/machine_code/ir_cells.cpp: which cells are constants, variables and memory.
 #include "plan/machine_code/ir_cells.h"
 
+#include <algorithm>
+
 namespace pyop {
 
 bool visit_cells(const TapeInstruction& i, const CellVisitor& visitor) {
@@ -154,7 +156,7 @@ bool visit_cells(const TapeInstruction& i, const CellVisitor& visitor) {
 }
 
 IrCells::IrCells(const Tape& tape, IrText& text, const TapeInstruction*& unknown)
-    : text_(text), cells_(tape.cells.size() + 1) {
+    : tape_(tape), text_(text), cells_(tape.cells.size() + 1) {
     unknown = nullptr;
     for (size_t k = 0; k < cells_.size(); ++k) cells_[k].type_of = static_cast<uint16_t>(k);
     const auto note = [&](uint16_t c, Place place, const IrType* type) {
@@ -246,6 +248,8 @@ std::string IrCells::read(uint16_t cell, const IrType& type) {
         case Place::Memory:
             return text_.define("load " + name + ", ptr " + address(cell) + ", align 8");
         default: {
+            if (type.name == ir::kI64 && std::find(tape_.integers.begin(), tape_.integers.end(), cell) != tape_.integers.end())
+                return std::to_string(tape_.cells[cell].I64);
             std::string& value = constants_[{cell, type.name}];
             if (value.empty())
                 value = text_.define_at_entry("load " + name + ", ptr " + address(cell) + ", align 8");

@@ -1,6 +1,7 @@
 // plan/machine_code/ir_cells.h: the cells of a tape as machine code has them.
 //
-// A cell that nothing on the tape writes is a value of LLVM's, loaded where the function begins. One whose address is
+// A cell that nothing on the tape writes is a value of LLVM's: an integer that is the same in every run stands in the
+// text, others are loaded where the function begins. One whose address is
 // given to C stays where it is, in the memory of the run. All others are variables, which LLVM keeps in registers; a
 // variable that is always read and written as one floating-point type is of that type.
 #pragma once
@@ -103,6 +104,7 @@ class IrCells {
     std::string convert(const std::string& value, const IrType& from, const IrType& to);
     std::string variable(uint16_t cell);
 
+    const Tape& tape_;
     IrText& text_;
     std::vector<Cell> cells_;
     std::map<std::pair<uint16_t, const char*>, std::string> constants_;

@@ -216,10 +216,11 @@ class IrWriter {
         cells_.write(static_cast<uint16_t>(i.a + 1), ir::Bool, text_.define("zext i1 " + any + " to i8"));
     }
 
-    // Counts, and begins anew as long as there is something left: signals are looked at on the way.
+    // Counts, and begins anew as long as there is something left: signals are looked at on the way. What is counted
+    // never overflows before the last iteration is over, and behind that nobody reads it.
     void again(const TapeInstruction& i, const std::string& by, const std::string& head, const std::string& behind) {
         const std::string step = text_.label_new("again"), look = text_.label_new("look");
-        cells_.write(i.a, ir::I64, arithmetic_.integer("add", cells_.read(i.a, ir::I64), by));
+        cells_.write(i.a, ir::I64, arithmetic_.integer("add nsw", cells_.read(i.a, ir::I64), by));
         const std::string left = arithmetic_.integer("sub", cells_.read(i.b, ir::I64), "1");
         cells_.write(i.b, ir::I64, left);
         text_.branch(text_.define("icmp eq i64 " + left + ", 0"), behind, step);

@@ -247,7 +247,8 @@ int look_around() {
     return Ref::steal(vectorcall_new(up_calls.moment, nullptr, 0)) ? 0 : -1;
 }
 
-TapeEnd interpret(const TapeInstruction* const code, TapeCell* const r, TapeJournal& journal, unsigned& until_look) {
+TapeEnd interpret(const TapeInstruction* const code, TapeCell* const r, TapeJournal& journal, unsigned& until_look,
+                  const bool impatient) {
     static const void* const labels[] = {
 #define X(name, element) &&do_##name##element,
         PYOP_TAPE_BINARY(X) PYOP_TAPE_COMPARISON(X) PYOP_TAPE_UNARY(X) PYOP_TAPE_LOGIC(X) PYOP_TAPE_WATCHED(X)
@@ -439,6 +440,7 @@ do_Repeat:  // a += c, and back to f, as long as --b is not 0
     if (__builtin_expect(--until_look == 0, 0)) {
         until_look = kUntilLook;
         if (look_around() < 0) return TapeEnd::Failed;
+        if (impatient) return TapeEnd::Left;
     }
     at = code + at->more.f;
     PYOP_GO;

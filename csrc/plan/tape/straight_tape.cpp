@@ -97,8 +97,15 @@ int StraightTape::run(const Program& p, PyObject** slots) const {
     if (all_fp_errors()) clear_all_fp_errors();
     TapeEnd end = code ? run_code(code, written.data(), cells) : TapeEnd::Left;
     if (end == TapeEnd::Left) {
-        unsigned until_look = kUntilLook;
-        end = with_flags(interpret(tape.code.data(), cells, journal, until_look));
+        // Its loops, as steps, go over to machine code while they run.
+        const bool impatient = hot_.may_become_code();
+        unsigned until_look = kUntilLook - 1;
+        end = with_flags(interpret(tape.code.data(), cells, journal, until_look, impatient));
+        if (impatient && until_look == kUntilLook && end == TapeEnd::Left) {
+            hot_.count(kUntilLook, until_look, until_look);
+            journal.undo();
+            return 0;
+        }
         hot_.count(1, kUntilLook, until_look);
         hot_.note_stores(journal.size(), 1);
     }

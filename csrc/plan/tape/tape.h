@@ -158,6 +158,7 @@ struct Tape {
     std::vector<std::unique_ptr<TapeCall>> calls;
     std::vector<TapeCell> cells;  // as a run finds them
     std::vector<std::pair<uint16_t, uint16_t>> filled;  // of `cells`, the first and how many: others are scratch
+    std::vector<uint16_t> integers;  // cells that hold the same int64 in every run
     std::vector<std::pair<uint16_t, uint16_t>> addresses;  // cells, and of which ones they hold the address
     std::vector<size_t> ahead;  // of `calls`: those made once, when a run begins and all that it is given is there
     bool calls_blas = false;
@@ -181,8 +182,10 @@ inline constexpr unsigned kUntilLook = 1 << 18;
 // So many of them a call on a block takes the time of.
 inline constexpr unsigned kBlockLook = 16;
 
-// `until_look` counts down.
-TapeEnd interpret(const TapeInstruction* code, TapeCell* cells, TapeJournal& journal, unsigned& until_look);
+// `until_look` counts down. `impatient`: a run that is not over when it looks at signals is left, for whoever does it in
+// stretches.
+TapeEnd interpret(const TapeInstruction* code, TapeCell* cells, TapeJournal& journal, unsigned& until_look,
+                  bool impatient = false);
 
 // CallKernel and CallLoop. False: leave.
 bool call_for_one(const TapeCall& call, TapeCell* cells);

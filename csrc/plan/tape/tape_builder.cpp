@@ -105,6 +105,7 @@ TapeValue TapeBuilder::constant(const void* bytes, PyArray_Descr* dtype) {
     if (full_) return {};
     std::memcpy(&tape_.cells[value.cell], bytes, size);
     constants_.emplace(key, value.cell);
+    if (dtype == intp()) tape_.integers.push_back(value.cell);
     return value;
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -39,14 +39,21 @@ _machine = cache(_machine_new)
 
 
 def _optimized(ir: str) -> Any:
+    """The module after LLVM's passes for a single function: the vectoriser finds nothing in loops that may leave at
+    every element. llvmlite never frees the passes, 35 KB a run, so equal text is compiled once.
+    """
     llvm, machine = _llvm(), _machine()
     head = f'target triple = "{machine.triple}"\ntarget datalayout = "{machine.target_data}"\n'
     module = llvm.parse_assembly(head + ir)
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
-    builder.getModulePassManager().run(module, builder)
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
+    inliner = llvm.create_new_module_pass_manager()
+    inliner.add_always_inliner_pass()
+    inliner.run(module, builder)
+    builder.getFunctionPassManager().run(module.get_function("tape"), builder)
     return module
 
 
+@lru_cache(maxsize=512)
 def object_code(ir: str) -> bytes:
     """The object file of this IR."""
     code: bytes = _machine().emit_object(_optimized(ir))
