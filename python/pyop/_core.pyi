@@ -12,8 +12,8 @@ from typing_extensions import ParamSpec, TypeVar, disjoint_base
 
 from ._core_autograd import *  # noqa: F403
 from ._core_plan import BoundPlan as BoundPlan
-from ._core_plan import TapeCode as TapeCode
 from ._core_plan import Plan as Plan
+from ._core_plan import TapeCode as TapeCode
 from ._core_value import Value as Value
 from ._tree import TreeDef
 from .compiling.methods import CacheInfo

@@ -93,7 +93,7 @@ def test_other_threads_and_cleared_caches_beside_it(run):
 def test_forks(run):
     program = """
         f = pyop.compile(decay)
-        until(lambda: f(x, 100000) is not None and "cold" not in {c.state for _, c in f.plan_for(x, 100000)._machine_code()[:1]})
+        until(lambda: f(x, 100000) is not None and states(f, x, 100000) != {"cold"})
         for _ in range(8):  # while it is made, and behind that
             child = os.fork()
             if child == 0:

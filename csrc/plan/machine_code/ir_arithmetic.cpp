@@ -41,35 +41,37 @@ const char* letters_of(const IrType& t) { return t.bits == 64 ? "f64" : "f32"; }
 
 bool IrArithmetic::write(const TapeInstruction& i) {
     switch (i.op) {
-#define X(name, element)                                                                                         \
-    case TapeOp::name##element:                                                                                  \
-        cells_.write(i.a, ir::element,                                                                           \
-                     name(ir::element, cells_.read(i.b, ir::element), cells_.read(i.c, ir::element)));           \
+#define X(name, element)                                                                               \
+    case TapeOp::name##element:                                                                        \
+        cells_.write(i.a, ir::element,                                                                 \
+                     name(ir::element, cells_.read(i.b, ir::element), cells_.read(i.c, ir::element))); \
         return true;
-        PYOP_TAPE_BINARY(X) PYOP_TAPE_LOGIC(X) PYOP_TAPE_WATCHED(X) PYOP_TAPE_CHECKED(X)
+        PYOP_TAPE_BINARY(X)
+    PYOP_TAPE_LOGIC(X)
+    PYOP_TAPE_WATCHED(X) PYOP_TAPE_CHECKED(X)
 #undef X
-#define X(name, element)                                                                                         \
-    case TapeOp::name##element:                                                                                  \
-        cells_.write(i.a, ir::Bool,                                                                              \
-                     byte(name(ir::element, cells_.read(i.b, ir::element), cells_.read(i.c, ir::element))));     \
+#define X(name, element)                                                                                     \
+    case TapeOp::name##element:                                                                              \
+        cells_.write(i.a, ir::Bool,                                                                          \
+                     byte(name(ir::element, cells_.read(i.b, ir::element), cells_.read(i.c, ir::element)))); \
         return true;
         PYOP_TAPE_COMPARISON(X)
 #undef X
-#define X(name, element)                                                                    \
-    case TapeOp::name##element:                                                             \
-        cells_.write(i.a, ir::element, name(ir::element, cells_.read(i.b, ir::element)));   \
+#define X(name, element)                                                                  \
+    case TapeOp::name##element:                                                           \
+        cells_.write(i.a, ir::element, name(ir::element, cells_.read(i.b, ir::element))); \
         return true;
-        PYOP_TAPE_UNARY(X)
+            PYOP_TAPE_UNARY(X)
 #undef X
-#define X(from, to)                                                                              \
-    case TapeOp::From##from##To##to:                                                             \
-        cells_.write(i.a, ir::to, converted(ir::from, ir::to, cells_.read(i.b, ir::from)));      \
+#define X(from, to)                                                                         \
+    case TapeOp::From##from##To##to:                                                        \
+        cells_.write(i.a, ir::to, converted(ir::from, ir::to, cells_.read(i.b, ir::from))); \
         return true;
-        PYOP_TAPE_CASTS(X)
+                PYOP_TAPE_CASTS(X)
 #undef X
-        case TapeOp::Not:
-            cells_.write(i.a, ir::Bool, byte(text_.define("icmp eq i8 " + cells_.read(i.b, ir::Bool) + ", 0")));
-            return true;
+                    case TapeOp::Not:
+        cells_.write(i.a, ir::Bool, byte(text_.define("icmp eq i8 " + cells_.read(i.b, ir::Bool) + ", 0")));
+        return true;
         case TapeOp::Select: {
             const IrType& t = cells_.moved_as(i.a);
             const Value yes = cells_.read(i.b, t), no = cells_.read(i.c, t);
@@ -115,13 +117,13 @@ IrArithmetic::Value IrArithmetic::strict(const char* op, const IrType& t, const 
                         ", metadata !\"round.tonearest\", metadata !\"fpexcept.strict\") strictfp");
 }
 
-// "sideeffect": it raises flags, and stays where it is. Its operands stand as in Intel's manuals, not as in AT&T's text.
+// "sideeffect": it raises flags, and stays where it is. Its operands stand as in Intel's manuals, not as in AT&T's
+// text.
 IrArithmetic::Value IrArithmetic::instruction(const char* op, const IrType& t, const Value& x, const Value& y,
                                               TapeOp does) {
     static const bool three_operands = __builtin_cpu_supports("avx");
     const std::string name = op + std::string(t.bits == 64 ? "sd" : "ss");
-    const std::string text =
-        three_operands ? "v" + name + " $2, $1, $0\", \"=x,x,x\"" : name + " $2, $0\", \"=x,0,x\"";
+    const std::string text = three_operands ? "v" + name + " $2, $1, $0\", \"=x,x,x\"" : name + " $2, $0\", \"=x,0,x\"";
     return text_.define("call " + std::string(t.name) + " asm sideeffect \"" + text + "(" +
                         (is_second_kept(does) ? both(t, y, x) : both(t, x, y)) + ") strictfp");
 }
@@ -239,8 +241,7 @@ IrArithmetic::Value IrArithmetic::Absolute(const IrType& t, const Value& x) {
 
 IrArithmetic::Value IrArithmetic::Sqrt(const IrType& t, const Value& x) {
     return text_.define("call " + std::string(t.name) + " @llvm.experimental.constrained.sqrt." + letters_of(t) + "(" +
-                        t.name + " " + x +
-                        ", metadata !\"round.tonearest\", metadata !\"fpexcept.strict\") strictfp");
+                        t.name + " " + x + ", metadata !\"round.tonearest\", metadata !\"fpexcept.strict\") strictfp");
 }
 
 IrArithmetic::Value IrArithmetic::logic(const char* op, const Value& x, const Value& y) {

@@ -1,4 +1,5 @@
-// plan/machine_code/ir_arithmetic.h: the operations of a tape as LLVM's, with the bits and the flags of the interpreter.
+// plan/machine_code/ir_arithmetic.h: the operations of a tape as LLVM's, with the bits and the flags of the
+// interpreter.
 //
 // Floating-point flags are results: NumPy warns by them. LLVM takes it that nobody looks at them, and drops, moves and
 // speculates operations as it likes; so whatever may raise one of the four flags that NumPy knows is an intrinsic that

@@ -12,13 +12,15 @@ bool visit_cells(const TapeInstruction& i, const CellVisitor& visitor) {
         for (size_t k = 0; k <= 2 * axes; ++k) reads(i.b + k, &ir::I64);
     };
     switch (i.op) {
-#define X(name, element)             \
-    case TapeOp::name##element:      \
-        reads(i.b, &ir::element);    \
-        reads(i.c, &ir::element);    \
-        writes(i.a, &ir::element);   \
+#define X(name, element)           \
+    case TapeOp::name##element:    \
+        reads(i.b, &ir::element);  \
+        reads(i.c, &ir::element);  \
+        writes(i.a, &ir::element); \
         return true;
-        PYOP_TAPE_BINARY(X) PYOP_TAPE_LOGIC(X) PYOP_TAPE_WATCHED(X) PYOP_TAPE_CHECKED(X)
+        PYOP_TAPE_BINARY(X)
+    PYOP_TAPE_LOGIC(X)
+    PYOP_TAPE_WATCHED(X) PYOP_TAPE_CHECKED(X)
 #undef X
 #define X(name, element)          \
     case TapeOp::name##element:   \
@@ -33,19 +35,19 @@ bool visit_cells(const TapeInstruction& i, const CellVisitor& visitor) {
         reads(i.b, &ir::element);  \
         writes(i.a, &ir::element); \
         return true;
-        PYOP_TAPE_UNARY(X)
+            PYOP_TAPE_UNARY(X)
 #undef X
-#define X(from, to)                   \
-    case TapeOp::From##from##To##to:  \
-        reads(i.b, &ir::from);        \
-        writes(i.a, &ir::to);         \
+#define X(from, to)                  \
+    case TapeOp::From##from##To##to: \
+        reads(i.b, &ir::from);       \
+        writes(i.a, &ir::to);        \
         return true;
-        PYOP_TAPE_CASTS(X)
+                PYOP_TAPE_CASTS(X)
 #undef X
-        case TapeOp::Not:
-            reads(i.b, &ir::Bool);
-            writes(i.a, &ir::Bool);
-            return true;
+                    case TapeOp::Not:
+        reads(i.b, &ir::Bool);
+        writes(i.a, &ir::Bool);
+        return true;
         case TapeOp::Select:
             reads(i.more.d, &ir::Bool);
             visitor.moves(i.a, i.b);
@@ -216,8 +218,8 @@ std::string IrCells::convert(const std::string& value, const IrType& from, const
     const IrType &here = integer_of(from.bits / 8), &there = integer_of(to.bits / 8);
     if (from.floats) bits = text_.define("bitcast " + std::string(from.name) + " " + bits + " to " + here.name);
     if (here.bits != there.bits)
-        bits = text_.define((here.bits > there.bits ? "trunc " : "zext ") + std::string(here.name) + " " + bits + " to " +
-                            there.name);
+        bits = text_.define((here.bits > there.bits ? "trunc " : "zext ") + std::string(here.name) + " " + bits +
+                            " to " + there.name);
     return to.floats ? text_.define("bitcast " + std::string(there.name) + " " + bits + " to " + to.name) : bits;
 }
 
@@ -248,11 +250,11 @@ std::string IrCells::read(uint16_t cell, const IrType& type) {
         case Place::Memory:
             return text_.define("load " + name + ", ptr " + address(cell) + ", align 8");
         default: {
-            if (type.name == ir::kI64 && std::find(tape_.integers.begin(), tape_.integers.end(), cell) != tape_.integers.end())
+            if (type.name == ir::kI64 &&
+                std::find(tape_.integers.begin(), tape_.integers.end(), cell) != tape_.integers.end())
                 return std::to_string(tape_.cells[cell].I64);
             std::string& value = constants_[{cell, type.name}];
-            if (value.empty())
-                value = text_.define_at_entry("load " + name + ", ptr " + address(cell) + ", align 8");
+            if (value.empty()) value = text_.define_at_entry("load " + name + ", ptr " + address(cell) + ", align 8");
             return value;
         }
     }

@@ -31,7 +31,7 @@ bool for_each_tape(const Program& p, const Function& function) {
     return true;
 }
 
-const PlanObject& plan_of(PyObject* self) { return *reinterpret_cast<const PlanObject*>(self); }
+const Program& program_of_plan(PyObject* plan) { return *reinterpret_cast<const PlanObject*>(plan)->program; }
 
 }  // namespace
 
@@ -39,13 +39,13 @@ PyObject* plan_machine_code(PyObject* self, PyObject*) {
     return guarded(
         [&]() -> PyObject* {
             Ref list = Ref::steal(PyList_New(0));
-            const bool done = list && for_each_tape(*plan_of(self).program, [&](const Program& p, uint32_t node,
-                                                                                const HotTape& hot) {
-                Ref handle = Ref::steal(node_handle_new(plan_of(p.plan).graph, node));
-                Ref code = handle ? hot.describe() : Ref();
-                Ref pair = code ? Ref::steal(PyTuple_Pack(2, handle.get(), code.get())) : Ref();
-                return pair && PyList_Append(list.get(), pair.get()) == 0;
-            });
+            const bool done =
+                list && for_each_tape(program_of_plan(self), [&](const Program& p, uint32_t node, const HotTape& hot) {
+                    Ref handle = Ref::steal(node_handle_new(reinterpret_cast<const PlanObject*>(p.plan)->graph, node));
+                    Ref code = handle ? hot.describe() : Ref();
+                    Ref pair = code ? Ref::steal(PyTuple_Pack(2, handle.get(), code.get())) : Ref();
+                    return pair && PyList_Append(list.get(), pair.get()) == 0;
+                });
             return done ? list.release() : nullptr;
         },
         static_cast<PyObject*>(nullptr));
@@ -56,7 +56,7 @@ PyObject* plan_set_machine_code(PyObject* self, PyObject* name) {
     if (!text) return nullptr;
     MachineCodePolicy policy;
     if (!read_policy(text, policy)) return PyErr_Format(PyExc_ValueError, "there is no such policy: %R", name);
-    for_each_tape(*plan_of(self).program, [&](const Program&, uint32_t, const HotTape& hot) {
+    for_each_tape(program_of_plan(self), [&](const Program&, uint32_t, const HotTape& hot) {
         hot.set_policy(policy);
         return true;
     });

@@ -34,7 +34,7 @@ void tape_code_dealloc(PyObject* self) {
     Py_DECREF(type);
 }
 
-PyObject* install(PyObject* self, PyObject* args) {
+PyObject* install_code(PyObject* self, PyObject* args) {
     unsigned long long address;
     PyObject* owner;
     if (!PyArg_ParseTuple(args, "KO:install", &address, &owner)) return nullptr;
@@ -49,7 +49,7 @@ PyObject* install(PyObject* self, PyObject* args) {
     Py_RETURN_NONE;
 }
 
-PyObject* refuse(PyObject* self, PyObject* text) {
+PyObject* refuse_code(PyObject* self, PyObject* text) {
     const char* why = PyUnicode_AsUTF8(text);
     if (!why) return nullptr;
     TapeCode& code = tape_code_of(self);
@@ -60,7 +60,7 @@ PyObject* refuse(PyObject* self, PyObject* text) {
     Py_RETURN_NONE;
 }
 
-PyObject* cool(PyObject* self, PyObject*) {
+PyObject* cool_code(PyObject* self, PyObject*) {
     TapeCode& code = tape_code_of(self);
     if (code.state == TapeCode::Waiting) code.state = TapeCode::Cold;
     Py_RETURN_NONE;
@@ -76,9 +76,10 @@ PyObject* get_owner(PyObject* self, void*) {
 }
 
 PyMethodDef tape_code_methods[] = {
-    {"install", install, METH_VARARGS, "install(address, owner): from now on this code runs; `owner` keeps its memory."},
-    {"refuse", refuse, METH_O, "refuse(text): there will be no machine code, and why."},
-    {"cool", cool, METH_NOARGS, "cool(): what was waiting is not made; it may be asked for again."},
+    {"install", install_code, METH_VARARGS,
+     "install(address, owner): from now on this code runs; `owner` keeps its memory."},
+    {"refuse", refuse_code, METH_O, "refuse(text): there will be no machine code, and why."},
+    {"cool", cool_code, METH_NOARGS, "cool(): what was waiting is not made; it may be asked for again."},
     {},
 };
 PyGetSetDef tape_code_getset[] = {
@@ -109,7 +110,8 @@ PyObject* policy_name(PyObject*, PyObject*) {
 }
 
 PyMethodDef tape_code_functions[] = {
-    {"machine_code_policy", policy_name, METH_NOARGS, "machine_code_policy() -> 'off', 'hot' or 'now', by PYOP_MACHINE_CODE."},
+    {"machine_code_policy", policy_name, METH_NOARGS,
+     "machine_code_policy() -> 'off', 'hot' or 'now', by PYOP_MACHINE_CODE."},
     {},
 };
 

@@ -14,18 +14,18 @@ namespace {
 
 void raise_overflow() { raise_fp_errors(FE_OVERFLOW); }
 void grow_journal(TapeJournal* journal) { journal->grow(); }
-bool call_loop(const TapeCall* call, TapeCell* cells) { return call_for_one(*call, cells); }
+bool call_one_loop(const TapeCall* call, TapeCell* cells) { return call_for_one(*call, cells); }
 
 // The functions that any tape may call, at the beginning of its table.
-struct Helper {
+struct TableEntry {
     const char* name;
     const void* address;
 };
-const Helper kHelpers[] = {
+const TableEntry kTableEntries[] = {
     {"look", reinterpret_cast<const void*>(look_around)},
     {"raise_overflow", reinterpret_cast<const void*>(raise_overflow)},
     {"grow", reinterpret_cast<const void*>(grow_journal)},
-    {"call_loop", reinterpret_cast<const void*>(call_loop)},
+    {"call_loop", reinterpret_cast<const void*>(call_one_loop)},
 };
 
 // TapeJournal::note.
@@ -33,17 +33,21 @@ std::string note_of(unsigned bytes) {
     const std::string type = "i" + std::to_string(8 * bytes), n = std::to_string(bytes);
     const std::string top = std::to_string(TapeJournal::offset_of_top()),
                       limit = std::to_string(TapeJournal::offset_of_limit());
-    std::string text = "define internal void @note" + n + "(ptr %journal, ptr %grow, ptr %at) alwaysinline strictfp {\n" +
+    std::string text = "define internal void @note" + n +
+                       "(ptr %journal, ptr %grow, ptr %at) alwaysinline strictfp {\n" +
                        "  %none = icmp eq ptr %journal, null\n  br i1 %none, label %end, label %look\n" +
                        "look:\n  %p = getelementptr i8, ptr %journal, i64 " + top +
                        "\n  %q = getelementptr i8, ptr %journal, i64 " + limit +
                        "\n  %first = load ptr, ptr %p\n  %limit = load ptr, ptr %q\n"
                        "  %full = icmp eq ptr %first, %limit\n  br i1 %full, label %more, label %write, !prof !0\n"
                        "more:\n  call void %grow(ptr %journal) strictfp\n  br label %write\n"
-                       "write:\n  %top = load ptr, ptr %p\n  %old = load " + type + ", ptr %at, align 1\n";
+                       "write:\n  %top = load ptr, ptr %p\n  %old = load " +
+                       type + ", ptr %at, align 1\n";
     text += bytes == 8 ? "  %wide = add i64 %old, 0\n" : "  %wide = zext " + type + " %old to i64\n";
-    return text + "  store ptr %at, ptr %top\n  %r = getelementptr i64, ptr %top, i64 1\n  store i64 %wide, ptr %r\n"
-                  "  %s = getelementptr i64, ptr %top, i64 2\n  store i64 " + n +
+    return text +
+           "  store ptr %at, ptr %top\n  %r = getelementptr i64, ptr %top, i64 1\n  store i64 %wide, ptr %r\n"
+           "  %s = getelementptr i64, ptr %top, i64 2\n  store i64 " +
+           n +
            ", ptr %s\n  %next = getelementptr i64, ptr %top, i64 3\n  store ptr %next, ptr %p\n  br label %end\n"
            "end:\n  ret void\n}\n";
 }
@@ -64,13 +68,13 @@ std::string declarations() {
     for (const char* op : {"add", "sub", "mul"})
         for (const char* sign : {"s", "u"})
             for (const char* type : {"i8", "i16", "i32", "i64"})
-                text += "declare { " + std::string(type) + ", i1 } @llvm." + sign + op + ".with.overflow." + type + "(" +
-                        type + ", " + type + ")\n";
+                text += "declare { " + std::string(type) + ", i1 } @llvm." + sign + op + ".with.overflow." + type +
+                        "(" + type + ", " + type + ")\n";
     for (const unsigned bytes : {1u, 2u, 4u, 8u}) text += note_of(bytes);
     return text;
 }
 
-size_t bytes_of(TapeOp op) {
+size_t bytes_moved(TapeOp op) {
     switch (op) {
         case TapeOp::Load1:
         case TapeOp::Fetch1:
@@ -101,7 +105,7 @@ class IrWriter {
         }
         for (const TapeInstruction& i : tape_.code)
             if (const size_t to = target(i); to != SIZE_MAX) targets_.insert(to);
-        for (const Helper& helper : kHelpers) table(helper.address, helper.name);
+        for (const TableEntry& entry : kTableEntries) table(entry.address, entry.name);
         text_.line_at_entry("%countdown = alloca i32");
         text_.line_at_entry("%given = load i32, ptr %until_look");
         text_.line_at_entry("store i32 %given, ptr %countdown");
@@ -173,16 +177,15 @@ class IrWriter {
     }
     std::string element_at_2(const TapeInstruction& i) {
         const std::string row = arithmetic_.step_along(position(i.c, i.more.e), static_cast<uint16_t>(i.b + 1));
-        const std::string column =
-            arithmetic_.step_along(position(i.more.d, i.more.f), static_cast<uint16_t>(i.b + 3));
+        const std::string column = arithmetic_.step_along(position(i.more.d, i.more.f), static_cast<uint16_t>(i.b + 3));
         return moved(moved(cells_.pointer(i.b), row), column);
     }
     void load(const TapeInstruction& i, const std::string& from) {
-        const IrType& type = cells_.moved_as(i.a, bytes_of(i.op));
+        const IrType& type = cells_.moved_as(i.a, bytes_moved(i.op));
         cells_.write(i.a, type, text_.define("load " + std::string(type.name) + ", ptr " + from + ", align 1"));
     }
     void store(const TapeInstruction& i, const std::string& to) {
-        const size_t bytes = bytes_of(i.op);
+        const size_t bytes = bytes_moved(i.op);
         const IrType& type = cells_.moved_as(i.a, bytes);
         text_.line("call void @note" + std::to_string(bytes) + "(ptr %journal, ptr %grow, ptr " + to + ") strictfp");
         text_.line("store " + std::string(type.name) + " " + cells_.read(i.a, type) + ", ptr " + to + ", align 1");
@@ -280,8 +283,8 @@ class IrWriter {
             }
             case TapeOp::CallKernel:
             case TapeOp::CallLoop:
-                return leave_unless_true(text_.define("call zeroext i1 %call_loop(ptr " + table(i.call) +
-                                                      ", ptr %cells) strictfp"));
+                return leave_unless_true(
+                    text_.define("call zeroext i1 %call_loop(ptr " + table(i.call) + ", ptr %cells) strictfp"));
             case TapeOp::Compute:
                 return compute(i);
             case TapeOp::Jump:

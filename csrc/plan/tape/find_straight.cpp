@@ -12,8 +12,6 @@ namespace {
 
 constexpr uint32_t kFewest = 2;  // instructions that are worth a tape
 
-size_t cells_of(PyArray_Descr* d) { return PyDataType_ELSIZE(d) > 8 ? 2 : 1; }
-
 }  // namespace
 
 // One run of instructions in the making.

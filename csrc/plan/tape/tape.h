@@ -182,8 +182,8 @@ inline constexpr unsigned kUntilLook = 1 << 18;
 // So many of them a call on a block takes the time of.
 inline constexpr unsigned kBlockLook = 16;
 
-// `until_look` counts down. `impatient`: a run that is not over when it looks at signals is left, for whoever does it in
-// stretches.
+// `until_look` counts down. `impatient`: a run that is not over when it looks at signals is left, for whoever does it
+// in stretches.
 TapeEnd interpret(const TapeInstruction* code, TapeCell* cells, TapeJournal& journal, unsigned& until_look,
                   bool impatient = false);
 

@@ -9,8 +9,6 @@ namespace pyop {
 
 namespace {
 
-size_t cells_of(PyArray_Descr* d) { return PyDataType_ELSIZE(d) > 8 ? 2 : 1; }
-
 PyArray_Descr* intp() {
     PyArray_Descr* d = PyArray_DescrFromType(NPY_INTP);  // lives for ever
     Py_DECREF(d);
