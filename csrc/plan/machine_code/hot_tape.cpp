@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kHot = 4 << 20;  // operations: some milliseconds of the interpreter's
 constexpr size_t kEntry = sizeof(TapeJournal::Entry);
-constexpr double kMostNoted = 4096, kMostIterations = 1 << 20;
+constexpr double kFewNoted = 256, kMostNoted = 4096, kMostIterations = 1 << 20;
 
 }  // namespace
 
@@ -50,7 +50,8 @@ void HotTape::was_left() const {
 }
 
 void HotTape::note_stores(size_t stores, uint64_t iterations) const {
-    stores_ = static_cast<double>(stores) / static_cast<double>(std::max<uint64_t>(iterations, 1));
+    stores_ = static_cast<double>(stores);
+    if (iterations > 1) stores_ /= static_cast<double>(iterations);
 }
 
 uint64_t HotTape::stretch(uint64_t left) const {
@@ -59,7 +60,8 @@ uint64_t HotTape::stretch(uint64_t left) const {
 }
 
 bool HotTape::is_snapshot_better(uint64_t iterations, size_t bytes) const {
-    return stores_ * static_cast<double>(iterations) * static_cast<double>(kEntry) > static_cast<double>(bytes);
+    const double noted = stores_ * static_cast<double>(iterations);
+    return noted > kFewNoted && noted * static_cast<double>(kEntry) > static_cast<double>(bytes);
 }
 
 Ref HotTape::describe() const {
