@@ -37,6 +37,7 @@ SUITES = {
     "kernels": "B24, B25: kernels as people write them (tests/programs), compiled, against NumPy, numba and DaCe",
     "science": "B39: 88 programs as scientists write them (benchmarks/science), compiled: bits, first call, speed",
     "elements": "B38: loops of one operation on elements, every dtype with every operation: how many are slow",
+    "machine_code": "B43: loops over single elements: Python, interpreter, machine code, numba",
     "varying": "B37, B39: compiled functions whose numbers, shapes or texts differ in each call, over the plain ones",
     "siblings": "B40: results in containers over an array's; first calls on new instances and of new closures",
     "stencils": "B26: steps of stencils, compiled, against numba's explicit loops and NumPy",

@@ -49,6 +49,11 @@ set(PYOP_COLD_PLACES
     plan/group/combine.cpp
     plan/group/compile.cpp
     plan/group/elementwise.cpp
+    plan/machine_code/ir_arithmetic.cpp
+    plan/machine_code/ir_cells.cpp
+    plan/machine_code/plan_code.cpp
+    plan/machine_code/tape_code.cpp
+    plan/machine_code/write_ir.cpp
     plan/native_call.cpp
     plan/node_facts.cpp
     plan/passes/

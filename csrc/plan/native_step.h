@@ -43,6 +43,7 @@ struct StepContext {
     PyObject** const* holders = nullptr;  // by input: where a dying one may be taken from, by a step that `takes()`
 };
 
+class HotTape;
 class LoopGroup;
 class TapeBuilder;
 struct TapeValue;
@@ -91,6 +92,8 @@ class NativeStep {
     virtual bool takes_part_targets() const { return false; }
     // The programs that it runs, each with how many of its feeds behind the first are its own, to be written into.
     virtual std::vector<std::pair<const Program*, size_t>> parts() const { return {}; }
+    // What it runs as a tape; null: nothing.
+    virtual const HotTape* hot() const { return nullptr; }
     // Whether it writes over an input that is dying (StepContext).
     virtual bool may_overwrite() const { return false; }
     // Whether it keeps inputs that are dying, and empties where they were held.

@@ -108,10 +108,14 @@ class Facts {
 
     void note_instructions() {
         size_t taped = 0;  // instructions before this one are on a tape
+        std::string on_tape;
         const std::vector<Update> updates = updates_of(p_, graph_of(plan_.graph), 0);
         for (size_t k = 0; k < p_.instructions.size(); ++k) {
             const Instruction& ins = p_.instructions[k];
-            if (ins.tape) taped = k + ins.tape->span();
+            if (ins.tape) {
+                taped = k + ins.tape->span();
+                on_tape = ", on " + ins.tape->hot().text();
+            }
             if (!ins.native) {
                 entries_[ins.node] = {"python", static_cast<int>(k), {}};
                 continue;
@@ -119,7 +123,7 @@ class Facts {
             const std::vector<uint32_t>& nodes = ins.native->fallback().nodes;
             for (size_t m = 0; m < nodes.size(); ++m)
                 entries_[nodes[m]] = {"native", static_cast<int>(k),
-                                      ins.native->describe(m) + text_of(updates[k]) + (k < taped ? ", on a tape" : "")};
+                                      ins.native->describe(m) + text_of(updates[k]) + (k < taped ? on_tape : "")};
             const UpdateCounts inside = count_updates_inside(*ins.native);
             if (inside.in_place + inside.copies > 0) entries_[nodes.back()].text += ", with " + text_of(inside);
         }

@@ -6,6 +6,7 @@
 #include "graph/build.h"
 #include "plan/bound_plan.h"
 #include "plan/execute.h"
+#include "plan/machine_code/plan_code.h"
 #include "plan/plan.h"
 #include "plan/unread.h"
 #include "plan/updates.h"
@@ -341,6 +342,10 @@ PyMethodDef plan_methods[] = {
     {"_owners", plan_owners, METH_NOARGS,
      "_owners(): for each result, whose memory it shows as the graph was written, and whose when equal nodes are one\n"
      "(None for what was computed at compile); numbers that are equal for the same."},
+    {"_machine_code", plan_machine_code, METH_NOARGS,
+     "_machine_code(): a list of (node, TapeCode), one a loop or another stretch that runs as a tape."},
+    {"_make_machine_code", plan_set_machine_code, METH_O,
+     "_make_machine_code(policy): 'off', 'hot' or 'now', for all tapes of the plan."},
     {"_facts", plan_facts, METH_NOARGS, "_facts(): what became of each node; see python/pyop/graph/explain.py."},
     {},
 };

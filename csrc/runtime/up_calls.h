@@ -67,6 +67,7 @@
     X(quiet_begin, "plan/paths.cpp", "(guard): up to this guard nothing is warned of again")                              \
     X(quiet_end, "plan/paths.cpp", "(): the end of it, if the guard was not reached")                                     \
     X(moment, "plan/tape/interpret.cpp", "(): nothing, and other threads run where it begins")                            \
+    X(machine_code_wanted, "plan/machine_code/tape_code.cpp", "(code, now): a TapeCode is to become machine code")       \
                                                                                                                           \
     X(recorded_types, "op/op_call.cpp", "tuple of types: an op is recorded where one is among its arguments")             \
     X(device_call, "op/op_call.cpp", "(op, arrays, statics): an op of device=\"any\" called")                                \

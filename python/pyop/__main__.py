@@ -19,6 +19,7 @@ def info(args: argparse.Namespace) -> int:
     from .config import build_config, get_cmake_dir, get_include
 
     config = build_config() | {"paths": {"include": get_include(), "cmake": get_cmake_dir()}, "optional": _optional()}
+    config["run"] = config["run"] | {"machine code": _machine_code()}
     if args.json:
         json.dump(config, sys.stdout, indent=2)
         print()
@@ -31,10 +32,18 @@ def info(args: argparse.Namespace) -> int:
     return 0
 
 
+def _machine_code() -> str:
+    from ._core import machine_code_policy
+    from .machine_code.compiler import why_missing
+
+    policy = machine_code_policy()
+    return policy if policy == "off" else why_missing() or policy
+
+
 # Packages that parts of pyop use where they are: the name on the index.
 _OPTIONAL = (
     "rich onnx scipy numba torch jax tensorflow pytensor dask ray pandas xarray cloudpickle threadpoolctl matplotlib "
-    "nvtx ittapi"
+    "nvtx ittapi llvmlite"
 )
 
 

@@ -13,6 +13,7 @@ from typing_extensions import ParamSpec, TypeVar, disjoint_base
 from ._core_autograd import *  # noqa: F403
 from ._core_plan import BoundPlan as BoundPlan
 from ._core_plan import Plan as Plan
+from ._core_plan import TapeCode as TapeCode
 from ._core_value import Value as Value
 from ._tree import TreeDef
 from .compiling.methods import CacheInfo
@@ -286,6 +287,7 @@ class Disable:
     ) -> None: ...
 
 def is_disabled() -> bool: ...
+def machine_code_policy() -> str: ...
 
 @final
 class CompiledFunction(Generic[_P, _R]):

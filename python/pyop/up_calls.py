@@ -58,6 +58,7 @@ _BY_MODULE = {
     "graph.value_sequence": "value_length:length value_iterate:iterate value_contains:contains",
     "tracing.shown": "shown_text",
     "loops.node": "loop_parts",
+    "machine_code.background": "machine_code_wanted:wanted",
     "autograd._support": "apply_general call_forward_tree creation flatten_gradients check_nan set_tangents "
     "any_by_argument check_none_hidden fit_gradient add_tensors add_hook",
     "autograd.in_graphs": "apply_symbolic",

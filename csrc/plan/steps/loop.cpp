@@ -89,7 +89,7 @@ class LoopStep final : public NativeStep {
     std::string describe(size_t) const override {
         const Program& p = *body.program;
         std::string text = "loop of " + std::to_string(p.instructions.size()) + " instructions";
-        if (tape_) text += ", a tape of " + std::to_string(tape_->n_operations()) + " operations";
+        if (tape_) text += ", " + tape_->hot().text();
         return text + (has_python_ ? ", not all of them native" : "");
     }
     bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
@@ -98,6 +98,7 @@ class LoopStep final : public NativeStep {
     bool may_overwrite() const override { return true; }
     bool takes() const override { return true; }
     std::vector<std::pair<const Program*, size_t>> parts() const override { return {{body.program, n_carried}}; }
+    const HotTape* hot() const override { return tape_ ? &tape_->hot() : nullptr; }
 
     // Reads from the program what a run need not find out.
     void prepare(bool with_tape) {

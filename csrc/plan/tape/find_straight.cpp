@@ -65,7 +65,12 @@ class StraightRecorder {
         made->recyclers_.resize(made->outputs_.size());
         made->copies_.resize(made->inputs_.size());
         builder_.emit(TapeOp::Stop, 0, 0, 0);
-        made->tape_ = builder_.finish();
+        std::vector<uint16_t> kept;
+        for (const StraightTape::Output& output : made->outputs_)
+            if (output.value.kind == TapeValue::Number)
+                for (size_t k = 0; k < cells_of(output.value.dtype); ++k)
+                    kept.push_back(static_cast<uint16_t>(output.value.cell + k));
+        made->hot_ = HotTape(builder_.finish(), std::move(kept));
         return made;
     }
 

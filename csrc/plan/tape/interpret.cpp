@@ -219,7 +219,9 @@ inline int64_t offset(int64_t i, int64_t by) {
     return static_cast<int64_t>(static_cast<uint64_t>(i) + static_cast<uint64_t>(by));
 }
 
-bool call_loop(const TapeCall& call, TapeCell* cells) {
+}  // namespace
+
+bool call_for_one(const TapeCall& call, TapeCell* cells) {
     char* data[8];
     for (size_t k = 0; k < call.cells.size(); ++k) data[k] = reinterpret_cast<char*>(&cells[call.cells[k]]);
     if (PYOP_LIKELY(call.quiet)) return (*call.loop)(data, 1, call.strides.data()) == 0;
@@ -237,8 +239,6 @@ bool call_loop(const TapeCall& call, TapeCell* cells) {
     return false;
 }
 
-}  // namespace
-
 int look_around() {
     if (!attached()) return 0;
     if (PyErr_CheckSignals() < 0) return -1;
@@ -247,7 +247,8 @@ int look_around() {
     return Ref::steal(vectorcall_new(up_calls.moment, nullptr, 0)) ? 0 : -1;
 }
 
-TapeEnd interpret(const TapeInstruction* const code, TapeCell* const r, TapeJournal& journal, unsigned& until_look) {
+TapeEnd interpret(const TapeInstruction* const code, TapeCell* const r, TapeJournal& journal, unsigned& until_look,
+                  const bool impatient) {
     static const void* const labels[] = {
 #define X(name, element) &&do_##name##element,
         PYOP_TAPE_BINARY(X) PYOP_TAPE_COMPARISON(X) PYOP_TAPE_UNARY(X) PYOP_TAPE_LOGIC(X) PYOP_TAPE_WATCHED(X)
@@ -398,7 +399,7 @@ do_Put16:
 
 do_CallKernel:
 do_CallLoop:
-    if (__builtin_expect(!call_loop(*at->call, r), 0)) return TapeEnd::Left;
+    if (__builtin_expect(!call_for_one(*at->call, r), 0)) return TapeEnd::Left;
     PYOP_NEXT;
 do_CallKernelOnBlock:
     {
@@ -439,6 +440,7 @@ do_Repeat:  // a += c, and back to f, as long as --b is not 0
     if (__builtin_expect(--until_look == 0, 0)) {
         until_look = kUntilLook;
         if (look_around() < 0) return TapeEnd::Failed;
+        if (impatient) return TapeEnd::Left;
     }
     at = code + at->more.f;
     PYOP_GO;

@@ -68,10 +68,13 @@ std::unique_ptr<LoopTape> LoopTape::make(TapeBuilder builder, const Program& bod
         made->n_kept_ += made->kept_.back().second;
     }
     made->step_ = step;
-    made->tape_ = builder.finish();
+    std::vector<uint16_t> kept{feeds[0].cell, made->left_};
+    for (const auto& [cell, n] : made->kept_)
+        for (size_t k = 0; k < n; ++k) kept.push_back(static_cast<uint16_t>(cell + k));
+    made->hot_ = HotTape(builder.finish(), std::move(kept));
     // Each run begins with a copy of the cells.
     constexpr size_t kMostCells = 1 << 13;
-    return made->tape_.cells.size() > kMostCells && builder.with_blocks() ? nullptr : std::move(made);
+    return made->hot_.tape().cells.size() > kMostCells && builder.with_blocks() ? nullptr : std::move(made);
 }
 
 bool LoopTape::bind(PyObject* const* feeds, TapeCell* cells) const {
@@ -114,46 +117,82 @@ void LoopTape::put_back(const TapeCell* before, TapeCell* cells) const {
     }
 }
 
+size_t LoopTape::bytes_written(PyObject* const* feeds) const {
+    size_t bytes = 0;
+    for (size_t k = 1; k < bound_.size(); ++k)
+        if (bound_[k].written) bytes += static_cast<size_t>(PyArray_NBYTES(as_array(feeds[k])));
+    return bytes;
+}
+
+bool LoopTape::take(Snapshot& snapshot, PyObject* const* feeds) const {
+    for (size_t k = 1; k < bound_.size(); ++k)
+        if (bound_[k].written && !snapshot.take(as_array(feeds[k]))) return false;
+    return true;
+}
+
 LoopTape::Outcome LoopTape::run(PyObject** feeds, npy_intp& i, npy_intp end) const {
-    StackArray<TapeCell, 256> memory(tape_.cells.size() + 1);
+    const Tape& tape = hot_.tape();
+    StackArray<TapeCell, 256> memory(tape.cells.size() + 1);
     TapeCell* const cells = memory.data() + (reinterpret_cast<uintptr_t>(memory.data()) % 16 != 0);
-    tape_.begin(cells);
+    tape.begin(cells);
     if (!bind(feeds, cells)) return Outcome::Left;
     StackArray<TapeCell, 64> before(n_kept_);
     TapeJournal journal;
     unsigned until_look = kUntilLook;
     int ignored = 0;
-    if (all_fp_errors()) clear_all_fp_errors();
-    for (const size_t k : tape_.ahead) tape_.calls[k]->block(*tape_.calls[k], cells, journal);
+    bool may_be_code = true;
     TapeCell& number = cells[bound_[0].value.cell];
+    uint64_t left = trips(i, end, step_);
+    TapeFunction* code = left > 0 ? hot_.code() : nullptr;
+    if (all_fp_errors()) clear_all_fp_errors();
+    for (const size_t k : tape.ahead) tape.calls[k]->block(*tape.calls[k], cells, journal);
     number.I64 = i;
-    for (uint64_t left = trips(i, end, step_); left > 0;) {
-        const uint64_t stretch = std::min<uint64_t>(left, kStretch);
+    while (left > 0) {
+        const bool snaps = code && hot_.is_snapshot_better(left, bytes_written(feeds));
+        const uint64_t stretch = snaps ? left : code ? hot_.stretch(left) : std::min<uint64_t>(left, kStretch);
+        Snapshot snapshot;
+        if (snaps && !take(snapshot, feeds)) return Outcome::Failed;
         keep(cells, before.data());
         journal.mark();
         cells[left_].U64 = stretch;
-        TapeEnd end_of_stretch = interpret(tape_.code.data(), cells, journal, until_look);
+        const unsigned look_before = until_look;
+        TapeEnd end_of_stretch = code ? hot_.run(code, cells, snaps ? nullptr : &journal, until_look)
+                                      : interpret(tape.code.data(), cells, journal, until_look);
         if (end_of_stretch == TapeEnd::Failed) return Outcome::Failed;
-        if (const int flags = tape_.calls_loops ? all_fp_errors() : fp_errors(); PYOP_UNLIKELY(flags != 0)) {
-            if ((flags & ~ignored) && !errstate_ignores(flags)) end_of_stretch = TapeEnd::Left;
-            ignored |= flags;
+        if (const int flags = tape.calls_loops ? all_fp_errors() : fp_errors(); PYOP_UNLIKELY(flags != 0)) {
             clear_all_fp_errors();
+            if (!(flags & ~ignored) || errstate_ignores(flags))
+                ignored |= flags;
+            else
+                end_of_stretch = TapeEnd::Left;
         }
         if (PYOP_UNLIKELY(end_of_stretch == TapeEnd::Left)) {
-            journal.undo();
+            if (snaps && snapshot.put_back() < 0) return Outcome::Failed;
+            if (!snaps) journal.undo();
             put_back(before.data(), cells);
-            return hand_over(feeds, cells) < 0 ? Outcome::Failed : Outcome::Left;
+            if (!code) return hand_over(feeds, cells) < 0 ? Outcome::Failed : Outcome::Left;
+            number.I64 = i;
+            hot_.was_left();
+            code = nullptr;
+            may_be_code = false;
+            continue;
         }
+        if (!snaps) hot_.note_stores(journal.size(), stretch);
         i = number.I64;
         left -= stretch;
         if (end_of_stretch == TapeEnd::Stopped) break;
+        if (code) continue;  // has looked
+        hot_.count(stretch, look_before, until_look);
         if (PYOP_LIKELY(until_look > kStretch)) {
             until_look -= kStretch;
         } else {
             until_look = kUntilLook;
             if (look_around() < 0) return Outcome::Failed;
         }
+        if (may_be_code && left > 0) code = hot_.code();
+        if (code && all_fp_errors()) clear_all_fp_errors();  // of Python, which was asked for it
     }
+    if (code) hot_.went_well();
     return hand_over(feeds, cells) < 0 ? Outcome::Failed : Outcome::Over;
 }
 

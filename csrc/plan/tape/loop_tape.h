@@ -4,10 +4,14 @@
 // which np.errstate does not ignore, is undone, and the caller runs its iterations by the steps of the body: with their
 // warnings and errors, in their order.
 //
+// Machine code does longer stretches; one that it left is undone, and done again by the interpreter.
+//
 // Arrays that are written are the loop's own (plan/steps/loop.cpp: take), so that nobody sees what is undone. Runs
 // attached; reentrant, since a handler of a signal may call the plan again.
 #pragma once
 
+#include "plan/machine_code/hot_tape.h"
+#include "plan/machine_code/snapshot.h"
 #include "plan/tape/tape_builder.h"
 
 namespace pyop {
@@ -28,7 +32,7 @@ class LoopTape {
     Outcome run(PyObject** feeds, npy_intp& i, npy_intp end) const;
 
     bool writes(size_t feed) const { return bound_[feed].written; }
-    size_t n_operations() const { return tape_.code.size(); }
+    const HotTape& hot() const { return hot_; }
 
   private:
     struct Bound {
@@ -42,8 +46,10 @@ class LoopTape {
     void put_back(const TapeCell* before, TapeCell* cells) const;
     bool bind(PyObject* const* feeds, TapeCell* cells) const;
     int hand_over(PyObject** feeds, const TapeCell* cells) const;
+    size_t bytes_written(PyObject* const* feeds) const;
+    bool take(Snapshot& snapshot, PyObject* const* feeds) const;
 
-    Tape tape_;
+    HotTape hot_;
     std::vector<Bound> bound_;  // by feed
     size_t n_carried_ = 0;
     std::vector<std::pair<uint16_t, size_t>> kept_;  // cells of what is carried: the first, and how many

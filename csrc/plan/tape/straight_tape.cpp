@@ -38,15 +38,47 @@ PyObject* StraightTape::number_new(size_t output, const TapeCell* cells) const {
     return made;
 }
 
+// How a run has ended, if flags are errors.
+TapeEnd StraightTape::with_flags(TapeEnd end) const {
+    const int flags = hot_.tape().calls_loops ? all_fp_errors() : fp_errors();
+    if (PYOP_LIKELY(flags == 0)) return end;
+    clear_all_fp_errors();
+    return end == TapeEnd::Failed || errstate_ignores(flags) ? end : TapeEnd::Left;
+}
+
+// By machine code. Left: nothing has changed, and the interpreter must do it.
+TapeEnd StraightTape::run_code(TapeFunction* code, PyObject* const* written, TapeCell* cells) const {
+    size_t bytes = 0;
+    for (size_t k = 0; k < inputs_.size(); ++k)
+        if (written[k]) bytes += static_cast<size_t>(PyArray_NBYTES(as_array(written[k])));
+    const bool snaps = hot_.is_snapshot_better(1, bytes);
+    Snapshot snapshot;
+    for (size_t k = 0; snaps && k < inputs_.size(); ++k)
+        if (written[k] && !snapshot.take(as_array(written[k]))) return TapeEnd::Failed;
+    TapeJournal journal;
+    unsigned until_look = kUntilLook;
+    const TapeEnd end = with_flags(hot_.run(code, cells, snaps ? nullptr : &journal, until_look));
+    if (end == TapeEnd::Failed) return end;
+    if (end != TapeEnd::Left) {
+        if (!snaps) hot_.note_stores(journal.size(), 1);
+        hot_.went_well();
+        return end;
+    }
+    hot_.was_left();
+    if (!snaps) journal.undo();
+    return snaps && snapshot.put_back() < 0 ? TapeEnd::Failed : TapeEnd::Left;
+}
+
 int StraightTape::run(const Program& p, PyObject** slots) const {
     if (PYOP_UNLIKELY(credit_ < 0)) {
         if (++credit_ == 0) credit_ = 1;
         return 0;
     }
     if (guards_ && runs_quietly()) return 0;
-    StackArray<TapeCell, 256> memory(tape_.cells.size() + 1);
+    const Tape& tape = hot_.tape();
+    StackArray<TapeCell, 256> memory(tape.cells.size() + 1);
     TapeCell* const cells = memory.data() + (reinterpret_cast<uintptr_t>(memory.data()) % 16 != 0);
-    tape_.begin(cells);
+    tape.begin(cells);
     StackRefs<16> written(inputs_.size());  // arrays that hold something else in the end
     for (size_t k = 0; k < inputs_.size(); ++k) {
         const Input& input = inputs_[k];
@@ -60,15 +92,24 @@ int StraightTape::run(const Program& p, PyObject** slots) const {
         }
         bind_to_tape(given, input.value, cells);
     }
+    TapeFunction* code = hot_.code();
     TapeJournal journal;
     if (all_fp_errors()) clear_all_fp_errors();
-    unsigned until_look = kUntilLook;
-    TapeEnd end = interpret(tape_.code.data(), cells, journal, until_look);
-    if (end == TapeEnd::Failed) return -1;
-    if (const int flags = tape_.calls_loops ? all_fp_errors() : fp_errors(); PYOP_UNLIKELY(flags != 0)) {
-        clear_all_fp_errors();
-        if (end != TapeEnd::Left && !errstate_ignores(flags)) end = TapeEnd::Left;
+    TapeEnd end = code ? run_code(code, written.data(), cells) : TapeEnd::Left;
+    if (end == TapeEnd::Left) {
+        // Its loops, as steps, go over to machine code while they run.
+        const bool impatient = hot_.may_become_code();
+        unsigned until_look = kUntilLook - 1;
+        end = with_flags(interpret(tape.code.data(), cells, journal, until_look, impatient));
+        if (impatient && until_look == kUntilLook && end == TapeEnd::Left) {
+            hot_.count(kUntilLook, until_look, until_look);
+            journal.undo();
+            return 0;
+        }
+        hot_.count(1, kUntilLook, until_look);
+        hot_.note_stores(journal.size(), 1);
     }
+    if (end == TapeEnd::Failed) return -1;
     if (PYOP_UNLIKELY(end == TapeEnd::Left)) {
         journal.undo();
         credit_ -= 3;

@@ -10,6 +10,8 @@
 
 #include "array/memory/recycle.h"
 #include "graph/passes/rewrite.h"
+#include "plan/machine_code/hot_tape.h"
+#include "plan/machine_code/snapshot.h"
 #include "plan/program.h"
 #include "plan/tape/tape_builder.h"
 
@@ -20,7 +22,7 @@ class StraightTape {
     // 1: done, the next instruction is span() further; 0: not this way, nothing has changed; -1: error set.
     int run(const Program& p, PyObject** slots) const;
     uint32_t span() const { return span_; }
-    size_t n_operations() const { return tape_.code.size(); }
+    const HotTape& hot() const { return hot_; }
 
   private:
     friend class StraightRecorder;
@@ -37,9 +39,11 @@ class StraightTape {
         TapeValue value;
     };
 
+    TapeEnd with_flags(TapeEnd end) const;
+    TapeEnd run_code(TapeFunction* code, PyObject* const* written, TapeCell* cells) const;
     PyObject* number_new(size_t output, const TapeCell* cells) const;
 
-    Tape tape_;
+    HotTape hot_;
     uint32_t span_ = 0;
     std::vector<Input> inputs_;
     std::vector<Output> outputs_;

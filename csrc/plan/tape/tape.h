@@ -14,6 +14,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -138,11 +139,14 @@ class TapeJournal {
         }
     }
     size_t size() { return static_cast<size_t>(top_ - begin()); }
+    // Makes room for one more. Of machine code, which notes by itself: an entry at `top`, unless that is the limit.
+    void grow();
+    static size_t offset_of_top() { return offsetof(TapeJournal, top_); }
+    static size_t offset_of_limit() { return offsetof(TapeJournal, limit_); }
 
   private:
     static constexpr size_t kFirst = 64, kMany = kFirst << 12;
     Entry* begin() { return more_ ? more_.get() : first_; }
-    void grow();
 
     Entry first_[kFirst];
     std::unique_ptr<Entry[]> more_;
@@ -154,6 +158,7 @@ struct Tape {
     std::vector<std::unique_ptr<TapeCall>> calls;
     std::vector<TapeCell> cells;  // as a run finds them
     std::vector<std::pair<uint16_t, uint16_t>> filled;  // of `cells`, the first and how many: others are scratch
+    std::vector<uint16_t> integers;  // cells that hold the same int64 in every run
     std::vector<std::pair<uint16_t, uint16_t>> addresses;  // cells, and of which ones they hold the address
     std::vector<size_t> ahead;  // of `calls`: those made once, when a run begins and all that it is given is there
     bool calls_blas = false;
@@ -177,8 +182,13 @@ inline constexpr unsigned kUntilLook = 1 << 18;
 // So many of them a call on a block takes the time of.
 inline constexpr unsigned kBlockLook = 16;
 
-// `until_look` counts down.
-TapeEnd interpret(const TapeInstruction* code, TapeCell* cells, TapeJournal& journal, unsigned& until_look);
+// `until_look` counts down. `impatient`: a run that is not over when it looks at signals is left, for whoever does it
+// in stretches.
+TapeEnd interpret(const TapeInstruction* code, TapeCell* cells, TapeJournal& journal, unsigned& until_look,
+                  bool impatient = false);
+
+// CallKernel and CallLoop. False: leave.
+bool call_for_one(const TapeCall& call, TapeCell* cells);
 
 // Signals, and a moment for others, where attached: nobody but this run sees what it writes. 0, or -1 with the error
 // set.

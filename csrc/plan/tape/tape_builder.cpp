@@ -9,8 +9,6 @@ namespace pyop {
 
 namespace {
 
-size_t cells_of(PyArray_Descr* d) { return PyDataType_ELSIZE(d) > 8 ? 2 : 1; }
-
 PyArray_Descr* intp() {
     PyArray_Descr* d = PyArray_DescrFromType(NPY_INTP);  // lives for ever
     Py_DECREF(d);
@@ -105,6 +103,7 @@ TapeValue TapeBuilder::constant(const void* bytes, PyArray_Descr* dtype) {
     if (full_) return {};
     std::memcpy(&tape_.cells[value.cell], bytes, size);
     constants_.emplace(key, value.cell);
+    if (dtype == intp()) tape_.integers.push_back(value.cell);
     return value;
 }
 

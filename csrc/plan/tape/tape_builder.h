@@ -20,6 +20,9 @@ namespace pyop {
 
 struct Program;
 
+// How many cells a number takes.
+inline size_t cells_of(PyArray_Descr* dtype) { return PyDataType_ELSIZE(dtype) > 8 ? 2 : 1; }
+
 struct TapeValue {
     static constexpr int kAxes = 4;  // of a block, or of an array whose shape is known
     enum Kind : uint8_t { None, Number, Array, Block } kind = None;

@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # a table that only type checkers read
         max_plans: int
         fallback: bool
         scalars: bool
+        machine_code: Literal["off", "hot", "now"] | None
 
 
 @overload
@@ -50,6 +51,7 @@ def compile(
     max_plans: int = 64,
     fallback: bool = False,
     scalars: bool = True,
+    machine_code: Literal["off", "hot", "now"] | None = None,
 ) -> Any:
     """Compile a function of arrays: ``pyop.compile(f)``, or as a decorator, ``@pyop.compile``.
 
@@ -83,6 +85,10 @@ def compile(
         Whether the result is a scalar of NumPy's (``np.float64``: hashable, and JSON takes it) where the function
         itself returns one, such as ``x.sum()`` or ``x[0]``. With False it is an array of no dimension there, as plans
         have it.
+    machine_code : {"off", "hot", "now"}, optional
+        When loops over single elements become machine code, if llvmlite is installed: never, in the background after
+        some milliseconds of work, or before they run for the first time. By default the variable
+        ``PYOP_MACHINE_CODE`` of the environment decides, and is ``"hot"``. The results are the same.
 
     Returns
     -------
@@ -139,7 +145,7 @@ def compile(
     >>> norm(np.ones(4)), norm(np.ones(9)), norm.cache_info().plans
     (np.float64(2.0), np.float64(3.0), 1)
     """
-    options = Options(static, threads, optimize, disable, precision, max_plans, fallback, scalars)
+    options = Options(static, threads, optimize, disable, precision, max_plans, fallback, scalars, machine_code)
     if specs and callable(specs[0]) and not _is_spec(specs[0]):
         return _compile(specs[0], specs[1:], options)
     return lambda fn: _compile(fn, specs, options)

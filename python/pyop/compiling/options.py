@@ -23,6 +23,7 @@ class Options:
         max_plans: Any,
         fallback: Any = False,
         scalars: Any = True,
+        machine_code: Any = None,
     ) -> None:
         self.static: tuple[str | int, ...] = (static,) if isinstance(static, str | int) else tuple(static)
         if isinstance(disable, str):
@@ -31,6 +32,8 @@ class Options:
             raise ValueError(f"precision must be 'exact' or 'fast', not {precision!r}")
         if not (isinstance(threads, int) and 1 <= threads <= 1024):
             raise ValueError(f"threads must be between 1 and 1024, not {threads!r}")
+        if machine_code not in (None, "off", "hot", "now"):
+            raise ValueError(f"machine_code must be 'off', 'hot' or 'now', not {machine_code!r}")
         disable = tuple(disable)
         for name in disable:
             if name not in (passes := Graph.passes()):
@@ -41,6 +44,7 @@ class Options:
             "disable": disable,
             "precision": precision,
         }
+        self.machine_code: str | None = machine_code
         self.max_plans = max_plans
         self.fallback = bool(fallback)
         self.scalars = bool(scalars)
@@ -53,13 +57,16 @@ class Options:
         return {**self.plan, "optimize": True, "disable": (*disabled, "prune")}
 
 
-def compiled(graph: Graph, options: dict[str, Any], catches: bool) -> Plan:
+def compiled(graph: Graph, options: dict[str, Any], catches: bool, machine_code: str | None) -> Plan:
     """The plan of a graph. `catches`: what the function is known beforehand to raise, it may catch, so that is raised
     when the plan runs.
     """
     try:
-        return graph.compile(**options)
+        plan = graph.compile(**options)
     except Exception:
         if not catches:
             raise
-        return graph.compile(**{**options, "disable": (*options["disable"], "fold")})
+        plan = graph.compile(**{**options, "disable": (*options["disable"], "fold")})
+    if machine_code is not None:
+        plan._make_machine_code(machine_code)
+    return plan

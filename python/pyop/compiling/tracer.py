@@ -276,7 +276,7 @@ class Tracer:
                 statics.check(graph)
             listed = declare_outputs(graph, result, self.name, watch.holds, self.options.scalars)
             options = self.options.keeping_all() if self.catches else self.options.plan
-            plan = compiled(graph, options, self.catches)
+            plan = compiled(graph, options, self.catches, self.options.machine_code)
             finish = finishing(graph, plan, listed, self.warned)
             plainly.check_error_state(self.alert, plan)
         except (Exception, RunItself) as error:

@@ -1,0 +1,95 @@
+"""The one thread that makes machine code, behind the backs of those that run.
+
+Nothing waits for it but a process that ends, or forks, in the middle of a compilation, some tens of milliseconds.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import deque
+from typing import Any
+from weakref import ref
+
+from .compiler import load, object_code, why_missing
+
+__all__ = ["wanted"]
+
+_IDLE = 5.0  # seconds: then the thread ends, until there is more to do
+
+
+class _Compiler:
+    """A queue, and a thread while there is something in it."""
+
+    def __init__(self) -> None:
+        self.waiting: deque[ref[Any]] = deque()
+        self.changed = threading.Condition()
+        self.working = threading.RLock()  # held while LLVM works: a process must not be forked then
+        self.thread: threading.Thread | None = None
+        self.ends = False
+
+    def add(self, code: Any) -> None:
+        with self.changed:
+            if self.ends:
+                return
+            self.waiting.append(ref(code))
+            if self.thread is None:
+                self.thread = threading.Thread(target=self._run, name="pyop machine code", daemon=True)
+                self.thread.start()
+            self.changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self.changed:
+                if not self.waiting and not self.ends:
+                    self.changed.wait(_IDLE)
+                if not self.waiting or self.ends:
+                    self.thread = None
+                    return
+                code = self.waiting.popleft()()
+            if code is not None:  # else its plan is gone
+                self.make(code)
+            del code
+
+    def make(self, code: Any) -> None:
+        with self.working:
+            try:
+                code.install(*load(object_code(code.ir)))
+            except Exception as error:
+                code.refuse(f"LLVM cannot compile it: {error}".partition("\n")[0])
+
+    def end(self) -> None:
+        """Before Python ends: LLVM's memory goes with the process, so nobody may be in there."""
+        with self.changed:
+            self.ends = True
+            thread = self.thread
+            self.changed.notify()
+        if thread is not None:
+            thread.join()
+
+    def begin_anew(self) -> None:
+        """In the child of a fork, which has no such thread."""
+        waiting = [code for found in self.waiting if (code := found()) is not None]
+        self.working.release()
+        self.__init__()  # type: ignore[misc]
+        for code in waiting:
+            code.cool()
+
+
+_compiler = _Compiler()
+threading._register_atexit(_compiler.end)  # type: ignore[attr-defined]
+os.register_at_fork(
+    before=lambda: _compiler.working.acquire(),
+    after_in_parent=lambda: _compiler.working.release(),
+    after_in_child=lambda: _compiler.begin_anew(),
+)
+
+
+def wanted(code: Any, now: bool) -> None:
+    """Have machine code made of a `TapeCode`: `now`, in this thread, or soon."""
+    if why := why_missing():
+        code.refuse(why)
+    elif now:
+        _compiler.make(code)
+    else:
+        _compiler.add(code)
