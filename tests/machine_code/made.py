@@ -172,7 +172,7 @@ def run(seed: int) -> tuple[str, bool]:
 
 
 def _may_differ(plain: tuple[Any, ...], compiled: tuple[Any, ...]) -> bool:
-    """What nobody reads is not computed, and neither warns nor raises (docs/compiling.md), so another exception may come
+    """What nobody reads is not computed, and neither warns nor raises (docs/compiling.md): another exception may come
     first. The signs of NaN are NumPy's in the interpreter as far as its compiler has made the same of the same
     operations.
     """
