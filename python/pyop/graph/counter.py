@@ -65,7 +65,7 @@ class Counter:
         return self._needed()
 
     def __bool__(self) -> bool:
-        return bool(self != 0)
+        return bool(operator.ne(self, 0))
 
     __int__ = __float__ = __complex__ = __index__ = __hash__ = __str__ = __repr__ = _ask
     __format__ = __trunc__ = __floor__ = __ceil__ = __round__ = __reduce_ex__ = __array__ = _ask

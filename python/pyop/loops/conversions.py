@@ -78,7 +78,8 @@ def _has_int(x: Value, name: str) -> bool:
 
 def _known(x: Value, rounds: Callable[[Any], Any]) -> int:
     """Return an int that is decided."""
-    return int(rounds(x) if x.dtype is not None and x.dtype.kind == "f" else x)
+    known: Any = rounds(x) if x.dtype is not None and x.dtype.kind == "f" else x
+    return int(known)
 
 
 class Decided(NamedTuple):

@@ -346,7 +346,8 @@ def _own(function: Any) -> list[Any]:
 
 def _statements(at: Any) -> list[Any]:
     """Return the statements in a statement, handlers and cases too, but for those of the functions in it."""
-    waiting, found = [at], []
+    waiting: list[Any] = [at]
+    found: list[Any] = []
     while waiting:
         part = waiting.pop()
         for field in _BLOCKS:

@@ -18,12 +18,13 @@ __all__: list[str] = []
 
 
 def _type(*args: Any, **kwargs: Any) -> Any:
-    if len(args) != 1 or kwargs or not _is_symbolic(args[0]) or graph_under_twins() is None:
+    graph: Any = graph_under_twins()
+    if len(args) != 1 or kwargs or not _is_symbolic(args[0]) or graph is None:
         return type(*args, **kwargs)
     (x,) = args
     if type(x) is Value and (x._is_scalar is None or (x._is_scalar and x.dtype is None)):
         raise may_run_itself(refusal(f"type(x) of {x!r:.80} at {x._here()}: its dtype or dimensions are not known"))
-    return graph_under_twins()._twins.of(x.__class__)  # as the name of the class is there
+    return graph._twins.of(x.__class__)  # as the name of the class is there
 
 
 def _is_symbolic(x: Any) -> bool:
