@@ -14,10 +14,10 @@ namespace pyop {
 
 namespace {
 
-enum class Kind { NanSum, NanMean, NanExtreme, Range, Trace, NormOfSquares, NormOfSizes, LargestSize };
+enum class ComposedKind { NanSum, NanMean, NanExtreme, Range, Trace, NormOfSquares, NormOfSizes, LargestSize };
 
 struct Composed {
-    Kind kind;
+    ComposedKind kind;
     const char *ufunc, *second;
     std::span<const std::string_view> parameters;
 };
@@ -29,14 +29,14 @@ constexpr std::string_view kTrace[] = {"a", "offset", "axis1", "axis2", "dtype",
 constexpr std::string_view kComposedNorm[] = {"x", "ord", "axis", "keepdims"};
 
 constexpr Named<Composed> kComposed[] = {
-    {"nansum", {Kind::NanSum, "add", nullptr, kNanSum}},
-    {"nanprod", {Kind::NanSum, "multiply", nullptr, kNanSum}},
-    {"nanmax", {Kind::NanExtreme, "fmax", nullptr, kNanExtreme}},
-    {"nanmin", {Kind::NanExtreme, "fmin", nullptr, kNanExtreme}},
-    {"nanmean", {Kind::NanMean, "add", "add", kNanMean}},
-    {"ptp", {Kind::Range, "maximum", "minimum", kRange}},
-    {"trace", {Kind::Trace, "add", nullptr, kTrace}},
-    {"linalg.norm", {Kind::NormOfSquares, "add", nullptr, kComposedNorm}},
+    {"nansum", {ComposedKind::NanSum, "add", nullptr, kNanSum}},
+    {"nanprod", {ComposedKind::NanSum, "multiply", nullptr, kNanSum}},
+    {"nanmax", {ComposedKind::NanExtreme, "fmax", nullptr, kNanExtreme}},
+    {"nanmin", {ComposedKind::NanExtreme, "fmin", nullptr, kNanExtreme}},
+    {"nanmean", {ComposedKind::NanMean, "add", "add", kNanMean}},
+    {"ptp", {ComposedKind::Range, "maximum", "minimum", kRange}},
+    {"trace", {ComposedKind::Trace, "add", nullptr, kTrace}},
+    {"linalg.norm", {ComposedKind::NormOfSquares, "add", nullptr, kComposedNorm}},
 };
 
 PyArray_Descr* builtin(int type) {
@@ -99,7 +99,7 @@ class ComposedReduction final : public NativeStep {
     }
     std::string describe(size_t) const override { return text; }
 
-    Kind kind = Kind::NanSum;
+    ComposedKind kind = ComposedKind::NanSum;
     int type = NPY_NOTYPE;
     size_t input = 0;
     AxisSet axis;
@@ -123,11 +123,11 @@ class ComposedReduction final : public NativeStep {
     int of_others(PyArrayObject* a, PyObject** results) const {
         Ref result;
         int status = 0;
-        if (kind == Kind::NanSum || kind == Kind::NanExtreme)
+        if (kind == ComposedKind::NanSum || kind == ComposedKind::NanExtreme)
             status = reduce(first, a, result);
-        else if (kind == Kind::Range)
+        else if (kind == ComposedKind::Range)
             status = range(a, result);
-        else if (kind == Kind::Trace)
+        else if (kind == ComposedKind::Trace)
             status = trace(a, result);
         if (status > 0) results[0] = result.release();
         return status;
@@ -138,21 +138,21 @@ class ComposedReduction final : public NativeStep {
         Ref result;
         int status = 0;
         switch (kind) {
-            case Kind::NanSum:
+            case ComposedKind::NanSum:
                 status = nan_sum<T>(a, result);
                 break;
-            case Kind::NanMean:
+            case ComposedKind::NanMean:
                 status = nan_mean<T>(a, result);
                 break;
-            case Kind::NanExtreme:
+            case ComposedKind::NanExtreme:
                 status = reduce(first, a, result);
                 if (status > 0 && Elements<T>::any_nan(Elements<T>::of(result), PyArray_SIZE(as_array(result.get()))))
                     return 0;  // with a warning
                 break;
-            case Kind::Range:
+            case ComposedKind::Range:
                 status = range(a, result);
                 break;
-            case Kind::Trace:
+            case ComposedKind::Trace:
                 status = trace(a, result);
                 break;
             default:
@@ -231,11 +231,11 @@ class ComposedReduction final : public NativeStep {
         if (!sizes) return -1;
         if (all_fp_errors()) clear_all_fp_errors();
         const T* x = reinterpret_cast<const T*>(PyArray_BYTES(a));
-        (kind == Kind::NormOfSquares ? Elements<T>::square : Elements<T>::size)(Elements<T>::of(sizes), x,
-                                                                                PyArray_SIZE(a));
+        (kind == ComposedKind::NormOfSquares ? Elements<T>::square : Elements<T>::size)(Elements<T>::of(sizes), x,
+                                                                                        PyArray_SIZE(a));
         if (all_fp_errors()) return 0;
         const int status = reduce(first, as_array(sizes.get()), result);
-        if (status > 0 && kind == Kind::NormOfSquares)
+        if (status > 0 && kind == ComposedKind::NormOfSquares)
             Elements<T>::root(Elements<T>::of(result), PyArray_SIZE(as_array(result.get())));
         return status;
     }
@@ -251,11 +251,13 @@ bool read_int_argument(const CallArguments::Item& item, int& value) {
 }
 
 // Which norm ord= asks for, along one axis.
-bool read_order(const CallArguments::Item& order, Kind& kind) {
+bool read_order(const CallArguments::Item& order, ComposedKind& kind) {
     if (order.absent_or(Py_None)) return true;
     if (!order.fixed || !(PyLong_CheckExact(order.fixed) || PyFloat_CheckExact(order.fixed))) return false;
     const double value = PyFloat_AsDouble(order.fixed);
-    kind = value == 1 ? Kind::NormOfSizes : std::isinf(value) ? Kind::LargestSize : Kind::NormOfSquares;
+    kind = value == 1          ? ComposedKind::NormOfSizes
+           : std::isinf(value) ? ComposedKind::LargestSize
+                               : ComposedKind::NormOfSquares;
     return value == 1 || value == 2 || value == std::numeric_limits<double>::infinity();
 }
 
@@ -291,18 +293,18 @@ int make_composed_reduction(const Rewrite& r, uint32_t i, std::unique_ptr<Native
     std::string_view ufunc = function.ufunc;
     if (!made->axis.read(axis.fixed ? axis.fixed : Py_None)) return 0;
     switch (made->kind) {
-        case Kind::NanSum:
+        case ComposedKind::NanSum:
             made->nan_becomes = ufunc == "add" ? 0 : 1;
             if (!real && !whole) return 0;
             break;
-        case Kind::NanMean:
+        case ComposedKind::NanMean:
             if (!real || wanted) return 0;
             break;
-        case Kind::NanExtreme:
-        case Kind::Range:
+        case ComposedKind::NanExtreme:
+        case ComposedKind::Range:
             if (!real && !whole) return 0;
             break;
-        case Kind::Trace: {
+        case ComposedKind::Trace: {
             if (!read_int_argument(argument("offset"), made->offset) ||
                 !read_int_argument(argument("axis1"), made->axis1) ||
                 !read_int_argument(argument("axis2"), made->axis2))
@@ -314,19 +316,19 @@ int make_composed_reduction(const Rewrite& r, uint32_t i, std::unique_ptr<Native
         }
         default:
             if (!real || made->axis.all || made->axis.n != 1 || !read_order(argument("ord"), made->kind)) return 0;
-            if (made->kind == Kind::LargestSize) ufunc = "maximum";
+            if (made->kind == ComposedKind::LargestSize) ufunc = "maximum";
     }
     Ref reducing = Ref::steal(find_below_numpy(ufunc));
     if (!reducing) return 0;
     int status = made->first.make(reducing.get(), dtype, wanted);
     if (status > 0 && function.second) {
         Ref second = Ref::steal(find_below_numpy(function.second));
-        const bool counts = made->kind == Kind::NanMean;
+        const bool counts = made->kind == ComposedKind::NanMean;
         status = second ? made->second.make(second.get(), counts ? builtin(NPY_BOOL) : dtype,
                                             counts ? builtin(NPY_INTP) : nullptr)
                         : 0;
     }
-    if (status > 0 && made->kind == Kind::Range) {
+    if (status > 0 && made->kind == ComposedKind::Range) {
         Ref subtract = Ref::steal(find_below_numpy("subtract"));
         PyObject* const kinds[] = {reinterpret_cast<PyObject*>(dtype), reinterpret_cast<PyObject*>(dtype)};
         status = subtract ? made->subtract.resolve(subtract.get(), kinds, 2) : 0;
@@ -335,7 +337,7 @@ int make_composed_reduction(const Rewrite& r, uint32_t i, std::unique_ptr<Native
     }
     if (status <= 0) return status;
     // What follows the reduction is done in its dtype.
-    const bool more = made->kind != Kind::NanSum && made->kind != Kind::Trace;
+    const bool more = made->kind != ComposedKind::NanSum && made->kind != ComposedKind::Trace;
     if (more && real && made->first.loop->dtype() != dtype) return 0;
     made->first.keepdims = made->second.keepdims = keepdims;
     made->text = std::string(found->name) + " along axes, NumPy's loop of " + std::string(ufunc);

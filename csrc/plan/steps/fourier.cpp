@@ -14,18 +14,18 @@ namespace pyop {
 
 namespace {
 
-enum class Kind { Complex, ToReal, FromReal };
+enum class FourierKind { Complex, ToReal, FromReal };
 struct Transform {
-    Kind kind;
+    FourierKind kind;
     bool forward;
     int n_axes;  // 0: all
 };
 constexpr Named<Transform> kTransforms[] = {
-    {"fft.fft", {Kind::Complex, true, 1}},    {"fft.ifft", {Kind::Complex, false, 1}},
-    {"fft.rfft", {Kind::FromReal, true, 1}},  {"fft.irfft", {Kind::ToReal, false, 1}},
-    {"fft.fft2", {Kind::Complex, true, 2}},   {"fft.ifft2", {Kind::Complex, false, 2}},
-    {"fft.rfft2", {Kind::FromReal, true, 2}}, {"fft.fftn", {Kind::Complex, true, 0}},
-    {"fft.ifftn", {Kind::Complex, false, 0}}, {"fft.rfftn", {Kind::FromReal, true, 0}},
+    {"fft.fft", {FourierKind::Complex, true, 1}},    {"fft.ifft", {FourierKind::Complex, false, 1}},
+    {"fft.rfft", {FourierKind::FromReal, true, 1}},  {"fft.irfft", {FourierKind::ToReal, false, 1}},
+    {"fft.fft2", {FourierKind::Complex, true, 2}},   {"fft.ifft2", {FourierKind::Complex, false, 2}},
+    {"fft.rfft2", {FourierKind::FromReal, true, 2}}, {"fft.fftn", {FourierKind::Complex, true, 0}},
+    {"fft.ifftn", {FourierKind::Complex, false, 0}}, {"fft.rfftn", {FourierKind::FromReal, true, 0}},
 };
 constexpr std::string_view kOfOne[] = {"a", "n", "axis", "norm", "out"};
 constexpr std::string_view kOfMany[] = {"a", "s", "axes", "norm", "out"};
@@ -64,8 +64,8 @@ class FourierStep final : public NativeStep {
         PyArrayObject* first = as_array(inputs[0]);
         if (PyArray_NDIM(first) != ndim || (ndim > 1 && !PyArray_IS_C_CONTIGUOUS(first))) return 0;
         Ref made = Ref::borrow(inputs[0]);
-        Kind kind = transform.kind;
-        for (size_t k = axes.size(); k-- > 0; kind = Kind::Complex) {
+        FourierKind kind = transform.kind;
+        for (size_t k = axes.size(); k-- > 0; kind = FourierKind::Complex) {
             made = along(as_array(made.get()), axes[k], kind);
             if (made) continue;
             if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_Exception)) return -1;
@@ -87,25 +87,25 @@ class FourierStep final : public NativeStep {
 
   private:
     // Null with or without an error.
-    Ref along(PyArrayObject* a, int axis, Kind kind) const {
+    Ref along(PyArrayObject* a, int axis, FourierKind kind) const {
         const Ufuncs* const f = ufuncs();
         npy_intp n = size > 0 ? size : PyArray_DIM(a, axis);
-        if (kind == Kind::ToReal && size <= 0) n = (n - 1) * 2;
+        if (kind == FourierKind::ToReal && size <= 0) n = (n - 1) * 2;
         if (!f || n < 1) return {};
         npy_intp dims[NPY_MAXDIMS];
         std::copy_n(PyArray_DIMS(a), ndim, dims);
-        dims[axis] = kind == Kind::FromReal ? n / 2 + 1 : n;
+        dims[axis] = kind == FourierKind::FromReal ? n / 2 + 1 : n;
         const bool single = PyArray_TYPE(a) == NPY_FLOAT || PyArray_TYPE(a) == NPY_CFLOAT;
-        PyArray_Descr* made_of = PyArray_DescrFromType(kind == Kind::ToReal ? (single ? NPY_FLOAT : NPY_DOUBLE)
-                                                                            : (single ? NPY_CFLOAT : NPY_CDOUBLE));
+        PyArray_Descr* made_of = PyArray_DescrFromType(
+            kind == FourierKind::ToReal ? (single ? NPY_FLOAT : NPY_DOUBLE) : (single ? NPY_CFLOAT : NPY_CDOUBLE));
         Py_DECREF(made_of);  // lives for ever
         Ref out = Ref::steal(pooled_array_new(made_of, ndim, dims, nullptr)), factor = factor_new(n, single);
         Ref where = Ref::steal(Py_BuildValue("[(i),(),(i)]", axis, axis));
         if (!out || !factor || !where) return {};
-        PyObject* ufunc = kind == Kind::ToReal     ? f->irfft
-                          : kind == Kind::FromReal ? (n % 2 == 0 ? f->even : f->odd)
-                          : transform.forward      ? f->fft
-                                                   : f->ifft;
+        PyObject* ufunc = kind == FourierKind::ToReal     ? f->irfft
+                          : kind == FourierKind::FromReal ? (n % 2 == 0 ? f->even : f->odd)
+                          : transform.forward             ? f->fft
+                                                          : f->ifft;
         PyObject* arguments[] = {as_object(a), factor.get(), where.get(), out.get()};
         Ref result = Ref::steal(PyObject_Vectorcall(ufunc, arguments, 2, f->names));
         return result && result.get() == out.get() ? std::move(out) : Ref();
@@ -173,14 +173,14 @@ int make_fourier_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>&
     if (!dtype || ndim < std::max(transform.n_axes, 1)) return 0;
     const bool real = dtype->type_num == NPY_DOUBLE || dtype->type_num == NPY_FLOAT;
     const bool complex = dtype->type_num == NPY_CDOUBLE || dtype->type_num == NPY_CFLOAT;
-    if (transform.kind == Kind::FromReal ? !real : !real && !complex) return 0;
+    if (transform.kind == FourierKind::FromReal ? !real : !real && !complex) return 0;
     auto made = std::make_unique<FourierStep>(Fallback::of_node(r.g, i));
     made->transform = transform;
     made->dtype = dtype;
     made->ndim = ndim;
     if (!read_transform_axes(given[2], transform, ndim, made->axes) || !read_norm(given[3], made->norm)) return 0;
     // In which order the other axes come is another matter in other versions of NumPy.
-    if (transform.kind == Kind::FromReal && made->axes.size() > 2) return 0;
+    if (transform.kind == FourierKind::FromReal && made->axes.size() > 2) return 0;
     if (!given[1].absent_or(Py_None)) {
         if (transform.n_axes != 1 || !given[1].fixed || !PyLong_CheckExact(given[1].fixed)) return 0;
         made->size = PyLong_AsSsize_t(given[1].fixed);
