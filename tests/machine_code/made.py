@@ -172,9 +172,8 @@ def run(seed: int) -> tuple[str, bool]:
 
 
 def _may_differ(plain: tuple[Any, ...], compiled: tuple[Any, ...]) -> bool:
-    """What nobody reads is not computed, and neither warns nor raises (docs/compiling.md): another exception may come
-    first. The signs of NaN are NumPy's in the interpreter as far as its compiler has made the same of the same
-    operations.
+    """What nobody reads is not computed and raises nothing (docs/compiling.md); another exception may be the first. The
+    signs of NaN are NumPy's in the interpreter as far as its compiler has made the same of the same operations.
     """
     if plain[3] is not None:
         return True
