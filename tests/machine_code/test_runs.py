@@ -108,6 +108,19 @@ def test_forks(run):
     assert run(program) == "0 " * 8
 
 
+def test_a_fork_ends_the_thread_that_has_nothing_to_do(run):
+    program = """
+        f = pyop.compile(decay)
+        until(lambda: f(x, 100000) is not None and "ready" in states(f, x, 100000))
+        names = lambda: "pyop machine code" in {thread.name for thread in threading.enumerate()}
+        before = names()
+        if (child := os.fork()) == 0: os._exit(0)
+        os.waitpid(child, 0)
+        print(before, names())
+    """
+    assert run(program) == "True False\n"
+
+
 def test_the_end_of_a_process_that_compiles(run):
     program = """
         def copy():

@@ -1,6 +1,7 @@
 """The one thread that makes machine code, behind the backs of those that run.
 
-Nothing waits for it but a process that ends, or forks, in the middle of a compilation, some tens of milliseconds.
+Nothing waits for it but a process that ends, or forks, in the middle of a compilation, some tens of milliseconds. The
+thread ends before a fork, for CPython warns of forks while there are threads, and begins anew behind it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from .compiler import load, object_code, why_missing
 __all__ = ["wanted"]
 
 _IDLE = 5.0  # seconds: then the thread ends, until there is more to do
+_PATIENCE = 1.0  # seconds that a fork waits for the thread, which a signal handler may keep from ending
 
 
 class _Compiler:
@@ -27,23 +29,27 @@ class _Compiler:
         self.working = threading.RLock()  # held while LLVM works: a process must not be forked then
         self.thread: threading.Thread | None = None
         self.ends = False
+        self.rests = False  # the process is being forked
 
     def add(self, code: Any) -> None:
         with self.changed:
             if self.ends:
                 return
             self.waiting.append(ref(code))
-            if self.thread is None:
-                self.thread = threading.Thread(target=self._run, name="pyop machine code", daemon=True)
-                self.thread.start()
-            self.changed.notify()
+            self._begin()
+
+    def _begin(self) -> None:
+        if self.thread is None and not self.rests:
+            self.thread = threading.Thread(target=self._run, name="pyop machine code", daemon=True)
+            self.thread.start()
+        self.changed.notify()
 
     def _run(self) -> None:
         while True:
             with self.changed:
-                if not self.waiting and not self.ends:
+                if not (self.waiting or self.ends or self.rests):
                     self.changed.wait(_IDLE)
-                if not self.waiting or self.ends:
+                if not self.waiting or self.ends or self.rests:
                     self.thread = None
                     return
                 code = self.waiting.popleft()()
@@ -67,6 +73,23 @@ class _Compiler:
         if thread is not None:
             thread.join()
 
+    def before_fork(self) -> None:
+        with self.changed:
+            self.rests = True
+            thread = self.thread
+            self.changed.notify()
+        if thread is not None:
+            thread.join(_PATIENCE)
+        self.working.acquire()
+
+    def behind_fork(self) -> None:
+        """In the process that has forked."""
+        self.working.release()
+        with self.changed:
+            self.rests = False
+            if self.waiting:
+                self._begin()
+
     def begin_anew(self) -> None:
         """In the child of a fork, which has no such thread."""
         waiting = [code for found in self.waiting if (code := found()) is not None]
@@ -79,8 +102,8 @@ class _Compiler:
 _compiler = _Compiler()
 threading._register_atexit(_compiler.end)  # type: ignore[attr-defined]
 os.register_at_fork(
-    before=lambda: _compiler.working.acquire(),
-    after_in_parent=lambda: _compiler.working.release(),
+    before=lambda: _compiler.before_fork(),
+    after_in_parent=lambda: _compiler.behind_fork(),
     after_in_child=lambda: _compiler.begin_anew(),
 )
 
