@@ -47,8 +47,9 @@ bool IrArithmetic::write(const TapeInstruction& i) {
                      name(ir::element, cells_.read(i.b, ir::element), cells_.read(i.c, ir::element))); \
         return true;
         PYOP_TAPE_BINARY(X)
-    PYOP_TAPE_LOGIC(X)
-    PYOP_TAPE_WATCHED(X) PYOP_TAPE_CHECKED(X)
+        PYOP_TAPE_LOGIC(X)
+        PYOP_TAPE_WATCHED(X)
+        PYOP_TAPE_CHECKED(X)
 #undef X
 #define X(name, element)                                                                                     \
     case TapeOp::name##element:                                                                              \
@@ -61,17 +62,17 @@ bool IrArithmetic::write(const TapeInstruction& i) {
     case TapeOp::name##element:                                                           \
         cells_.write(i.a, ir::element, name(ir::element, cells_.read(i.b, ir::element))); \
         return true;
-            PYOP_TAPE_UNARY(X)
+        PYOP_TAPE_UNARY(X)
 #undef X
 #define X(from, to)                                                                         \
     case TapeOp::From##from##To##to:                                                        \
         cells_.write(i.a, ir::to, converted(ir::from, ir::to, cells_.read(i.b, ir::from))); \
         return true;
-                PYOP_TAPE_CASTS(X)
+        PYOP_TAPE_CASTS(X)
 #undef X
-                    case TapeOp::Not:
-        cells_.write(i.a, ir::Bool, byte(text_.define("icmp eq i8 " + cells_.read(i.b, ir::Bool) + ", 0")));
-        return true;
+        case TapeOp::Not:
+            cells_.write(i.a, ir::Bool, byte(text_.define("icmp eq i8 " + cells_.read(i.b, ir::Bool) + ", 0")));
+            return true;
         case TapeOp::Select: {
             const IrType& t = cells_.moved_as(i.a);
             const Value yes = cells_.read(i.b, t), no = cells_.read(i.c, t);

@@ -19,8 +19,9 @@ bool visit_cells(const TapeInstruction& i, const CellVisitor& visitor) {
         writes(i.a, &ir::element); \
         return true;
         PYOP_TAPE_BINARY(X)
-    PYOP_TAPE_LOGIC(X)
-    PYOP_TAPE_WATCHED(X) PYOP_TAPE_CHECKED(X)
+        PYOP_TAPE_LOGIC(X)
+        PYOP_TAPE_WATCHED(X)
+        PYOP_TAPE_CHECKED(X)
 #undef X
 #define X(name, element)          \
     case TapeOp::name##element:   \
@@ -35,19 +36,19 @@ bool visit_cells(const TapeInstruction& i, const CellVisitor& visitor) {
         reads(i.b, &ir::element);  \
         writes(i.a, &ir::element); \
         return true;
-            PYOP_TAPE_UNARY(X)
+        PYOP_TAPE_UNARY(X)
 #undef X
 #define X(from, to)                  \
     case TapeOp::From##from##To##to: \
         reads(i.b, &ir::from);       \
         writes(i.a, &ir::to);        \
         return true;
-                PYOP_TAPE_CASTS(X)
+        PYOP_TAPE_CASTS(X)
 #undef X
-                    case TapeOp::Not:
-        reads(i.b, &ir::Bool);
-        writes(i.a, &ir::Bool);
-        return true;
+        case TapeOp::Not:
+            reads(i.b, &ir::Bool);
+            writes(i.a, &ir::Bool);
+            return true;
         case TapeOp::Select:
             reads(i.more.d, &ir::Bool);
             visitor.moves(i.a, i.b);
