@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -375,3 +376,43 @@ def test_a_number_of_the_caller_may_stay_one():
     for x in (np.zeros(20), np.full(20, 6.0), np.full(20, 200.0), np.zeros(20, np.float32)):
         for c in (3.0, 3, np.float64(3.0)):
             assert repr(g(x, c)) == repr(f(x, c))
+
+
+def in_an_arm(x):
+    s = 0.0
+    for k in range(12):
+        if x[k % 3] > 1e9:
+            s += np.sqrt(-1.0) + np.log(0.0)
+        s += x[k % 3]
+    return s
+
+
+def in_a_loop_that_may_be_empty(x):
+    s, k = 0.0, 0
+    while x[k % 3] > 1e9 and k < 100:
+        s += np.float64(1.0) / np.float64(0.0)
+        k += 1
+    for _ in range(int(x[0] > 1e9)):
+        s += np.sqrt(np.float64(-1.0))
+    return s
+
+
+def in_an_expression(x):
+    s = 0.0
+    for k in range(12):
+        s += np.log(-1.0) if x[k % 3] > 1e9 else x[k % 3]
+    return s
+
+
+@pytest.mark.parametrize("f", [in_an_arm, in_a_loop_that_may_be_empty, in_an_expression])
+def test_what_is_known_warns_where_it_is_run_alone(f):
+    compiled = pyop.compile(f)
+    for x in (np.arange(3.0), np.array([0.0, 2e9, 1.0]), np.full(3, 2e9), np.arange(3.0)):
+        found = []
+        for run in (f, compiled):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                result = run(x)
+            told = {str(w.message) for w in caught if w.category is RuntimeWarning}
+            found.append((repr(result), told))
+        assert found[0] == found[1]

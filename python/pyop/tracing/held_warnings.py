@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from .twins import graph_under_twins
+
 __all__ = ["HeldWarnings", "noted"]
 
 _PACKAGE = __name__.partition(".")[0]
@@ -58,7 +60,7 @@ class HeldWarnings:
     def write(self, text: str) -> None:
         """Note a warning, as NumPy writes it into a log."""
         text = text.removeprefix("Warning: ").rstrip("\n")
-        if self.state[_kind(text)[0]] == "raise":
+        if self.state[_kind(text)[0]] == "raise" or _may_never_run():
             raise FloatingPointError(text)
         frame: FrameType | None = sys._getframe(1)
         while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == _PACKAGE:
@@ -70,6 +72,13 @@ class HeldWarnings:
         for (text, file, line), names in self.found.items():
             _tell(text, file, line, names)
         return result
+
+
+def _may_never_run() -> bool:
+    """Return whether it is in a recorded loop, behind a condition or in one that may have no iteration."""
+    graph = graph_under_twins()
+    loops = () if graph is None else graph._rolling
+    return any(x.recording is not None and (x.arms or x.condition is not None or not x.once) for x in loops)
 
 
 def _kind(text: str) -> tuple[str, str, int]:
