@@ -89,6 +89,7 @@ class Decided(NamedTuple):
 
     @property
     def blamed(self) -> Decided:
+        """Return what is to be done otherwise in the next trace."""
         return self
 
     def needed(self) -> NoReturn:
@@ -98,7 +99,8 @@ class Decided(NamedTuple):
 
 def _of_call(graph: Any, value: Value, rounds: Callable[[Any], Any], decided: Decided) -> Any:
     """Return an int that is another one in each call: a number of the graph, or one that a plan holds for."""
-    if decided in graph._unrolled or graph._deciding is None or numbers_asked(value) is not None:
+    is_decided = graph._unrolled is None or decided in graph._unrolled or graph._deciding is None
+    if is_decided or numbers_asked(value) is not None:
         return _known(value, rounds)
     kind: Any = value.dtype
     graph._overflows |= kind.kind == "f"
