@@ -11,19 +11,20 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import CellType, FrameType, FunctionType, MethodType
 from typing import Any
 
 from .._core import CompiledFunction, StateInputs, graph_being_built, state_root
 from .._tree import flatten
+from ..declare.spec import Spec
 from ..graph.deciding import RunItself, has_effects
 from ..graph.graph import twinned
 from ..refusals import is_of_state
 from ..tracing.captured import Watch
 from .arguments import Argument, Arguments
 from .options import Options
-from .retrace import log
+from .retrace import History, log
 from .state_steps import LEAVES, Known, NotInputs, Steps
 from .tracer import Tracer
 from .written_arguments import containers
@@ -37,6 +38,16 @@ _UNSEEN = (FunctionType, MethodType, CellType, tuple)  # of which a trace itself
 
 class _GivenUp(BaseException):
     """There is no plan whose inputs are the state. No `Exception`, as `RunItself`."""
+
+
+class _History(History):
+    """What the closures of one code were traced for: where that is too much, each has plans of its own."""
+
+    def add(self, entries: Mapping[str, tuple[str, str | Spec]], calls: int, max_plans: int) -> str | None:
+        """Note one trace; end it where a warning is due."""
+        if super().add(entries, calls, max_plans):
+            raise _GivenUp("it is traced too often")
+        return None
 
 
 class _Arguments:
@@ -163,6 +174,8 @@ class _Tracer(Tracer):
 
     def __init__(self, function: _Function, arguments: Any, options: Options, states: Known) -> None:
         super().__init__(function, arguments, options)
+        if not function.of_argument:
+            self.history = _History(self.name)
         self._function = function
         self._states = states.plans
         self._give_up_for_good = states.refuse

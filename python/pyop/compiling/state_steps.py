@@ -48,7 +48,9 @@ class Known:
 class Steps:
     """The steps of one object, and what they reach.
 
-    `names` are those of attributes that the code may read; others are neither read nor copied.
+    `names` are those of attributes that the code may read; others are neither read nor copied. With `changes`, or of an
+    instance, ints and NumPy's scalars are inputs, too; else they must be the very same: of a closure that is only read
+    they decide what is computed (``x ** 2``), as constants do.
 
     >>> import numpy as np
     >>> from pyop.compiling.state_steps import Steps
@@ -63,8 +65,9 @@ class Steps:
     15.0
     """
 
-    def __init__(self, root: Any, names: frozenset[str], path: str = "") -> None:
+    def __init__(self, root: Any, names: frozenset[str], path: str = "", changes: bool = False) -> None:
         self.names = names
+        self._same: tuple[type, ...] = () if changes or type(root) is not FunctionType else (int, np.generic)
         self.kind = type(root)
         self.rows: list[Row] = []
         self.leaves: list[Any] = []
@@ -84,7 +87,10 @@ class Steps:
 
     def _add(self, parent: int, key: Any, index: int, x: Any, path: str) -> None:
         kind = type(x)
-        if kind in LEAVES or isinstance(x, np.generic):
+        if kind is not bool and isinstance(x, self._same):
+            self.same.append(x)
+            self._row(b"=", parent, key, index, x)
+        elif kind in LEAVES or isinstance(x, np.generic):
             if kind is np.ndarray and x.dtype.hasobject:
                 raise NotInputs("an array of objects")
             self.leaves.append(x)

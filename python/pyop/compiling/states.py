@@ -115,7 +115,7 @@ class States:
             log("%s has no plan with its state as inputs: what it reads cannot be told", self._arguments.name)
             return None
         try:
-            steps = Steps(root, names, "self" if self._of_argument else "")
+            steps = Steps(root, names, "self" if self._of_argument else "", self.may_change)
             if not (steps.leaves or needed):
                 return None
             return state_inputs(self._fn, self._arguments, self._options, steps, self._of_argument, self.known)

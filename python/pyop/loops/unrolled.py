@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from .._core import Value
 from .._tree import flatten
-from ..graph.deciding import Specialise
+from ..graph.deciding import RunItself, Specialise
 from ..graph.graph import Graph
 from ..graph.lists import is_growing
 
@@ -68,4 +68,7 @@ def settled(graph: Graph, result: Any) -> Any:
     loops = weak.wrong(graph, outputs) | weak.returned(outputs)
     if keys := {loop if Peeled(loop) in known else Peeled(loop) for loop in loops}:
         raise Unroll(keys)
-    return weak.settled(result)
+    try:
+        return weak.settled(result)
+    except Exception as error:  # of what is known, and was not asked for before
+        raise RunItself(f"raised {type(error).__name__}", ()) from error
