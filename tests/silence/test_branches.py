@@ -279,7 +279,7 @@ def test_an_exception_behind_a_decision_is_not_raised_before_it() -> None:
 
 def test_too_many_paths_run_the_function_itself() -> None:
     def f(x):
-        return x * int(x[0])
+        return x * len("," * int(x[0]))
 
     compiled = pyop.compile(f)
     with warnings.catch_warnings(record=True) as caught:
@@ -334,7 +334,7 @@ def test_named_sizes_and_declared_arguments() -> None:
         np.testing.assert_array_equal(f(x), truth_of_a_sum(np.asarray(x, float)))
     with pytest.raises(pyop.InputError):
         f(np.ones((2, 2)))
-    many = pyop.compile(lambda x: x * int(x[0]), "float64[n]")
+    many = pyop.compile(lambda x: x * len("," * int(x[0])), "float64[n]")
     for k in range(MOST_PATHS):
         many([k, 1])
     with pytest.warns(pyop.RetraceWarning):
