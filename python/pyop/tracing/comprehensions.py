@@ -1,4 +1,5 @@
-"""Comprehensions of lifted code that take what they read as arguments, before CPython 3.12, which inlines them.
+"""Comprehensions of lifted code that take what they read as arguments: generators that a builtin consumes at once, and
+before CPython 3.12, which inlines these, lists, sets and dicts.
 
 There a variable that a comprehension reads lives in a cell, which no recorded loop carries::
 
@@ -26,8 +27,6 @@ _LOOKS = frozenset(("locals", "vars", "eval", "exec", "dir", "super", "__class__
 
 def close_comprehensions(function: ast.FunctionDef) -> None:
     """Rewrite, in place, the comprehensions of a function whose variables are all bound where they are reached."""
-    if _INLINED:
-        return
     bound = {argument.arg for argument in walk(function.args) if isinstance(argument, ast.arg)}
     local = bound | {x.id for x in _own(function) if isinstance(x, ast.Name) and not isinstance(x.ctx, ast.Load)}
     deleted = {x.id for x in _own(function) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Del)}
@@ -62,7 +61,7 @@ class _Closed(ast.NodeTransformer):
         if isinstance(node, _SCOPES):
             return node
         if isinstance(node, _COMPREHENSIONS):
-            return self._closed(node)
+            return node if _INLINED else self._closed(node)
         if isinstance(node, ast.GeneratorExp):
             return node
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _CONSUMERS:
