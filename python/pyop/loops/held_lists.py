@@ -17,7 +17,7 @@ from ..tracing.list_names import LISTS, REBOUND, ROWS
 from .frames import put
 from .growing import GrowingList
 from .numbers import sizes_of
-from .sites import Site, instructions
+from .sites import Site, mapped
 
 __all__ = ["Lists"]
 
@@ -142,11 +142,11 @@ class Lists:
 
 def _appends(site: Site) -> int | None:
     """Return how often an iteration may append to a list; None if nobody knows."""
-    ops = [op for op in instructions(site.code) if site.start <= op.offset < site.end]
-    following = [*ops[1:], *ops[:1]]
-    loops = [after for op, after in zip(ops, following, strict=True) if op.opname == "FOR_ITER"]
-    many = any("STORE_FAST" not in op.opname or not str(op.argval).startswith("__pyop_a") for op in loops)
-    appends = sum(op.argval in ("append", "appendleft") and op.opname in ("LOAD_ATTR", "LOAD_METHOD") for op in ops)
+    ops, place, arms = mapped(site.code)
+    inside = range(place[site.start], place[site.end])
+    many = any(ops[k].opname == "FOR_ITER" and k not in arms for k in inside)
+    called = [ops[k].argval for k in inside if ops[k].opname in ("LOAD_ATTR", "LOAD_METHOD")]
+    appends = sum(name in ("append", "appendleft") for name in called)
     return None if many and appends else appends
 
 

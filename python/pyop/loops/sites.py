@@ -10,7 +10,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
-__all__ = ["BODY", "Site", "instructions", "is_jump", "live_at", "site_of"]
+__all__ = ["BODY", "Site", "instructions", "is_jump", "live_at", "mapped", "site_of"]
 
 BODY = frozenset(
     word
@@ -173,7 +173,7 @@ def live_at(code: CodeType, offset: int, start: int = 0, end: int = -1) -> froze
     `end`.
     """
     first, names, masks = _live(code, start, end)
-    mask = masks[_map(code)[1][offset] - first]
+    mask = masks[mapped(code)[1][offset] - first]
     return frozenset(name for k, name in enumerate(names) if mask >> k & 1)
 
 
@@ -182,7 +182,7 @@ def _live(code: CodeType, start: int, end: int) -> tuple[int, list[str], list[in
     """Return the number of the first of these instructions, the variables of a code object, and for each instruction a
     bit for each that is live there: from the end to the beginning, until nothing changes.
     """
-    ops, place, arms = _map(code)
+    ops, place, arms = mapped(code)
     first, last = place[start], len(ops) if end < 0 else place[end]
     names: dict[str, int] = {}
     rows = []
@@ -217,7 +217,7 @@ def _live(code: CodeType, start: int, end: int) -> tuple[int, list[str], list[in
 
 
 @lru_cache(maxsize=1024)
-def _map(code: CodeType) -> tuple[tuple[dis.Instruction, ...], dict[int, int], dict[int, int]]:
+def mapped(code: CodeType) -> tuple[tuple[dis.Instruction, ...], dict[int, int], dict[int, int]]:
     """Return instructions, their numbers by offset, and where the loops over the arms of a condition go on: each arm
     goes there, and nothing comes there without an arm.
     """
