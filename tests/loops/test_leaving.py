@@ -280,6 +280,10 @@ def over_a_few_of_all_kinds(x):
     return found, word
 
 
+# From CPython 3.14 on the frame may hold the arrays that its variables hold: these do not change places in a loop.
+CHANGES_PLACES = sys.version_info < (3, 14)
+
+
 @pytest.mark.filterwarnings("ignore::pyop.RetraceWarning")
 @pytest.mark.parametrize("f", [over_a_few, over_a_few_of_all_kinds])
 def test_a_loop_over_a_few_constants_is_left(f):
@@ -287,5 +291,5 @@ def test_a_loop_over_a_few_constants_is_left(f):
     for seed in range(6):
         x = np.random.default_rng(seed).uniform(size=50)
         assert equal(compiled(x), f(x))
-    nodes = compiled.plan_for(x).graph.nodes if f is over_a_few else ()
-    assert f is not over_a_few or any(type(node.function).__name__ == "Loop" for node in nodes)
+    if f is over_a_few and CHANGES_PLACES:
+        assert any(type(node.function).__name__ == "Loop" for node in compiled.plan_for(x).graph.nodes)
