@@ -418,7 +418,8 @@ class Rolled(Ends):
                 self._give_up_all()
             behind[name] = self.rest[-1]
         asked_once = self.once and self.condition is not None  # whose first condition was known
-        self.code.expected = None if asked_once or self.alternatives.kinds else Expected(self)
+        others = self.alternatives.kinds or self.lists.made or self.lists.held  # of which more than units is found
+        self.code.expected = None if asked_once or others else Expected(self)
         self._rewind()
         starts = [unit.start for unit in self.units]
         for unit in self.units:
