@@ -41,7 +41,7 @@ class _GivenUp(BaseException):
 
 
 class _History(History):
-    """What the closures of one code were traced for: where that is too much, each has plans of its own."""
+    """Note what the closures of one code were traced for; where that is too much, each has plans of its own."""
 
     def add(self, entries: Mapping[str, tuple[str, str | Spec]], calls: int, max_plans: int) -> str | None:
         """Note one trace; end it where a warning is due."""
@@ -62,7 +62,7 @@ class _Arguments:
         self._of_argument = of_argument
 
     def read(self, args: tuple[Any, ...], n: int, names: Sequence[str]) -> list[Argument]:
-        """As `Arguments.read`."""
+        """Read a call, as `Arguments.read`."""
         own = len(self._paths)
         found = [self._input(path, x) for path, x in zip(self._paths, args, strict=False)]
         if not self._of_argument:
@@ -190,7 +190,7 @@ class _Tracer(Tracer):
     def miss(
         self, function: Any, args: tuple[Any, ...], n: int, names: Any, out: Any, paths: tuple[Any, ...] | None = None
     ) -> tuple[Any, ...]:
-        """As `Tracer.miss`; ``(NotImplemented,)`` for a call that is none of those with such inputs."""
+        """Answer a call, as `Tracer.miss`; ``(NotImplemented,)`` for one that is none of those with such inputs."""
         if self._own not in self._states:
             return (NotImplemented,)
         try:

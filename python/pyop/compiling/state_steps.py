@@ -1,4 +1,4 @@
-"""How the state of an instance or a closure is read as inputs, written down for one and read of others like it.
+"""Write down how the state of an instance or a closure is read as inputs, for all others like it.
 
 A step says where an object is (a part of one that an earlier step has reached) and what it must be there:
 csrc/plan/state_inputs.h takes them. Arrays, numbers, texts and None are inputs. Instances of the user's classes,
@@ -33,7 +33,7 @@ class NotInputs(Exception):
 
 
 class Known:
-    """What is known of the state of a function, or of all closures of one code."""
+    """Keep what is known of the state of a function, or of all closures of one code."""
 
     def __init__(self) -> None:
         self.plans: list[Any] = []  # of StateInputs

@@ -67,7 +67,7 @@ def changes_state(fn: Any, of_argument: bool) -> bool:
 
 
 class States:
-    """Of one compiled function: when its state becomes inputs."""
+    """Decide of one compiled function when its state becomes inputs."""
 
     def __init__(self, fn: Any, arguments: Arguments, options: Options) -> None:
         self._fn = fn
