@@ -79,7 +79,7 @@ class States:
 
     @property
     def may_change(self) -> bool:
-        """Whether the function changes what it holds, going by its code."""
+        """Say whether the function changes what it holds, going by its code."""
         return changes_state(self._fn, self._of_argument)
 
     def call(

@@ -406,7 +406,7 @@ class Tracer:
         return Watch(self.fn, instances, known)
 
     def _runs_again(self) -> bool:
-        """Whether the function itself is to run where its plan raises, for the sake of what it has done before."""
+        """Say whether the function itself is to run where its plan raises, for what it has done before."""
         return self.catches or self.calls is not None
 
     def _place(self) -> str:

@@ -1,4 +1,4 @@
-"""How an iteration of a loop that is recorded ends: by a condition, by an exit, or by going on."""
+"""Tell how an iteration of a recorded loop ends: by a condition, by an exit, or by going on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Ends"]
 
 
 class Ends(Carried):
-    """What the iterator of a loop knows of its end."""
+    """Hold what the iterator of a loop knows of its end."""
 
     passes: int
     flags: Flags

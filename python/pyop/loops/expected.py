@@ -1,4 +1,4 @@
-"""What a loop is expected to carry: what it carried when it was recorded last.
+"""Foresee what a loop carries: what it carried when it was recorded last.
 
 A first recording of an iteration shows what it changes, a second one has stand-ins for that. Where the same code is
 recorded again (an inner loop in each recording of the loop around it, a loop in a further trace), it mostly changes
@@ -32,7 +32,7 @@ class Unexpected(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """What a variable holds behind an iteration: a Value, or a Python number of some kind."""
+    """Describe what a variable holds behind an iteration: a Value, or a Python number of some kind."""
 
     unit: int  # the same number for variables that hold the same
     kind: Any
@@ -49,7 +49,7 @@ class _Kind(NamedTuple):
 
 
 class Expected:
-    """What a loop carried, without anything of the trace that it was recorded in."""
+    """Keep what a loop carried, without anything of the trace that it was recorded in."""
 
     __slots__ = (
         *("_affine", "_bound_at_times", "_graph", "_ints", "_kinds", "_leaves", "_memory", "_once", "_signature"),

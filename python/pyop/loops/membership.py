@@ -7,6 +7,7 @@ decided for each call.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -104,27 +105,19 @@ def _equal(graph: Any, a: Any, b: Any) -> Any:
         if x is None or y is None:
             return None
         truths.append(x == y)
-    if any(truth is False for truth in truths):
-        return False
-    truths = [truth for truth in truths if truth is not True]
-    if not truths:
-        return True
-    made = truths[0]
-    for truth in truths[1:]:
-        made = np.logical_and(made, truth)
-    return made
+    return _joined(truths, np.logical_and, False)
 
 
 def _any(truths: list[Any]) -> Any:
-    if any(truth is True for truth in truths):
-        return True
-    truths = [truth for truth in truths if truth is not False]
-    if not truths:
-        return False
-    made = truths[0]
-    for truth in truths[1:]:
-        made = np.logical_or(made, truth)
-    return made
+    return _joined(truths, np.logical_or, True)
+
+
+def _joined(truths: list[Any], join: np.ufunc, decides: bool) -> Any:
+    """Return what truths are together, of which some are known; one that `decides` does for all."""
+    if any(truth is decides for truth in truths):
+        return decides
+    unknown = [truth for truth in truths if type(truth) is not bool]
+    return reduce(join, unknown) if unknown else not decides
 
 
 def _int64(x: Any) -> Value | None:
