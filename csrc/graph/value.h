@@ -70,6 +70,7 @@ int value_operator_slots(std::vector<PyType_Slot>& slots);
 int value_in_place_slots(std::vector<PyType_Slot>& slots);
 
 // Attributes (value_attributes.cpp).
+bool in_own_code();  // whether Python code of pyop is running, and not the user's
 PyObject* value_class(PyObject* self, void*);  // what NumPy has there: isinstance() asks
 PyObject* value_getattro(PyObject* self, PyObject* name);
 int value_setattro(PyObject* self, PyObject* name, PyObject* value);

@@ -49,10 +49,12 @@ PYOP_COLD PyObject* absent(PyObject* value, PyObject* name) {
     }
     Ref shown = Ref::steal(text_of_value(value));
     if (!shown) return nullptr;
-    return refuse(PyExc_TypeError,
-                  "attribute '%U' of %U: NumPy has it, but a Value has no numbers and no memory until its graph runs: "
-                  "declare the function that needs it with pyop.op, which is called with arrays",
-                  name, shown.get());
+    refuse(PyExc_TypeError,
+           "attribute '%U' of %U: NumPy has it, but a Value has no numbers and no memory until its graph runs: "
+           "declare the function that needs it with pyop.op, which is called with arrays",
+           name, shown.get());
+    let_run_itself();
+    return nullptr;
 }
 
 PYOP_COLD PyObject* unsure(PyObject* value, PyObject* name) {
@@ -66,7 +68,6 @@ PYOP_COLD PyObject* unsure(PyObject* value, PyObject* name) {
 
 }  // namespace
 
-// Whether Python code of pyop is running, and not the user's.
 bool in_own_code() {
     PyObject* globals = PyEval_GetGlobals();
     const Ref name = globals ? item_of_dict(globals, "__name__") : Ref();

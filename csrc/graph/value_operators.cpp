@@ -45,6 +45,18 @@ PyObject* call_two(PyObject* ufunc, PyObject* a, PyObject* b) {
     return guarded([&] { return operator_call_new(ufunc, inputs, 2); }, static_cast<PyObject*>(nullptr));
 }
 
+// Python's complex number on the left of a float64 scalar, which is a float to it, computes itself. The rules of pyop
+// compute with arrays.
+bool computes_itself(PyObject* a, PyObject* b) {
+    if (!PyComplex_CheckExact(a) || !is_value(b) || !stands_for_scalar(b)) return false;
+    const PyArray_Descr* descr = graph_of(as_value(b)->graph).spec(as_value(b)->edge).descr();
+    return descr && descr->type_num == NPY_DOUBLE && !in_own_code();
+}
+
+PyObject* call_complex(PyObject* ufunc, PyObject* a, PyObject* b) {
+    return PyObject_CallFunctionObjArgs(up_calls.complex_with_scalar, ufunc, a, b, nullptr);
+}
+
 PyObject* call_one(PyObject* ufunc, PyObject* a) {
     return guarded([&] { return operator_call_new(ufunc, &a, 1); }, static_cast<PyObject*>(nullptr));
 }
@@ -73,6 +85,9 @@ struct ValueSlots {
     static PyObject* binary(PyObject* a, PyObject* b) {
         if constexpr (which == Operator::Multiply)
             if (repeats(a, b)) return refuse_repetition(a, b);
+        if constexpr (which == Operator::Add || which == Operator::Subtract || which == Operator::Multiply ||
+                      which == Operator::TrueDivide)
+            if (computes_itself(a, b)) return call_complex(ufuncs[static_cast<size_t>(which)], a, b);
         return call_two(ufuncs[static_cast<size_t>(which)], a, b);
     }
     template <Operator which>
@@ -129,6 +144,7 @@ PyObject* value_power(PyObject* a, PyObject* b, PyObject* modulus) {
         PyErr_SetString(PyExc_TypeError, "pow() of a Value takes no modulus");
         return nullptr;
     }
+    if (computes_itself(a, b)) return call_complex(more_ufuncs[Power], a, b);
     return is_value(a) && is_exponent(b) ? number_power(a, b) : call_two(more_ufuncs[Power], a, b);
 }
 

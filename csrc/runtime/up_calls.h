@@ -40,6 +40,7 @@
     X(shown_text, "graph/value.cpp autograd/tensor_type.cpp src/refusal_hooks.cpp", "(text, what) -> str: for who may show it, not go by it") \
     X(is_written_as_operator, "graph/value.cpp", "() -> bool: whether the caller's code is at an operator, and no call")  \
     X(power_of, "graph/value_operators.cpp", "(dtype, number) -> ufunc | None: the ufunc that ** is for that exponent")   \
+    X(complex_with_scalar, "graph/value_operators.cpp", "(ufunc, complex, Value) -> Number or Value: of a float64 scalar")\
     X(opened, "graph/opened.cpp graph/passes/merge.cpp", "(x) -> x: the start of a differentiation, which merging takes out")              \
     X(stopped, "graph/passes/merge.cpp", "(x) -> x: where no derivative passes, which merging takes out")                 \
                                                                                                                           \

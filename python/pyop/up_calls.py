@@ -17,8 +17,9 @@ from .declare.rebuild import CallForOne, CallOnTrees, getitem_with_bounds
 from .declare.spec import Spec
 from .graph.array_protocol import array_function, array_ufunc
 from .graph.deciding import PathLeft, RunItself, Taken, quiet_begin, quiet_end, value_decided
+from .graph.number_calls import OnNumbers
 from .graph.powers import power_of
-from .graph.symbolic_number import Number, OnNumbers, size_number
+from .graph.symbolic_number import Number, complex_with_scalar, size_number
 from .graph.value_methods import getitem
 from .interrupts import moment
 from .refusals import remedy_of_caller
@@ -79,6 +80,7 @@ CALLS: dict[str, object] = {
     "value_getitem": getitem,
     "getitem_with_bounds": getitem_with_bounds,
     "power_of": power_of,
+    "complex_with_scalar": complex_with_scalar,
     "number_call": OnNumbers,
     "size_number": size_number,
     "call_for_one": CallForOne,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 import pytest
 
@@ -60,4 +62,36 @@ def test_numbers_of_a_loop():
     x = np.random.default_rng(1).normal(size=40)
     same(fourier, x)
     text = str(pyop.compile(arithmetic).plan_for(np.ones(2), 1j, 0.5).explain())
-    assert "Python's operator on complex numbers" in text
+    assert "called with Python numbers" in text
+
+
+OPERATORS = (operator.add, operator.sub, operator.mul, operator.truediv, operator.pow)
+
+
+@pytest.mark.parametrize("op", OPERATORS)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int64", "bool"])
+def test_beside_an_element_it_is_pythons_or_numpys(op, dtype):
+    """A float64 scalar is a float to Python's complex numbers, which compute themselves: bits and types differ."""
+    x = np.array([3, 7], dtype)
+    for f in (lambda x, z: op(z, x[0]), lambda x, z: op(x[0], z), lambda x, z: op(1j, x[1]) * z):
+        for z in (0.5 + 1j, -2j):
+            assert repr(pyop.compile(f)(x, z)) == repr(f(x, z))
+
+    def repeated(x, z):
+        for _ in range(20):
+            z = op(z, x[0])
+        return z, z.real, z.imag, z.conjugate(), abs(z), -z
+
+    z = 0.25 + 0.5j
+    assert repr(pyop.compile(repeated)(x, z)) == repr(repeated(x, z))
+
+
+def test_it_stays_weak_beside_arrays():
+    def phases(x, single):
+        return single * (1j * x[0]), (2 - 1j) * x[1]
+
+    arguments = np.array([0.5, 2.0]), np.ones(3, np.float32)
+    for got, want in zip(pyop.compile(phases)(*arguments), phases(*arguments), strict=True):
+        assert type(got) is type(want)
+        assert getattr(got, "dtype", None) == getattr(want, "dtype", None)
+        assert np.array_equal(got, want)

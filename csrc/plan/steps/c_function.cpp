@@ -1,13 +1,16 @@
 // plan/steps/c_function.cpp: functions of NumPy that are one C function of NumPy behind some Python: np.sort is a copy
-// and ndarray.sort, np.bincount what it wraps. The step calls that one with the arguments of the node.
+// and ndarray.sort, np.bincount what it wraps. The step calls that one with the arguments of the node. So it calls what
+// takes Python numbers that the graph computes (OnNumbers), with these.
 //
 // It is what NumPy calls with them, so that bits, layouts and warnings are NumPy's. Whatever raises is left to the
 // function, for its own words. Arguments are arrays of NumPy's own numbers, and static ones that run no code of a user.
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "array/loop/strided_loop.h"
+#include "array/memory/recycle.h"
 #include "graph/value_item.h"
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/node_call.h"
@@ -27,7 +30,9 @@ struct Behind {
     bool copies = false;  // works on a copy of the first argument, and is that
     bool real_only = false;  // it would take the real part of complex numbers
 };
+constexpr std::string_view kCopy = "copy";
 constexpr Named<Behind> kBehind[] = {
+    {"copy", {"ndarray.copy", true}},
     {"sort", {"ndarray.sort", true}},
     {"partition", {"ndarray.partition", true}},
     {"argsort", {"ndarray.argsort"}},
@@ -94,6 +99,12 @@ bool is_plain_item(const TreeItem& item, bool real_only) {
     }
 }
 
+bool read_order(PyObject* text, NPY_ORDER& order) {
+    if (!text || !PyUnicode_Check(text)) return false;
+    order = PyUnicode_CompareWithASCIIString(text, "C") == 0 ? NPY_CORDER : NPY_KEEPORDER;
+    return order == NPY_CORDER || PyUnicode_CompareWithASCIIString(text, "K") == 0;
+}
+
 bool is_refused(PyObject* kwnames) {
     for (Py_ssize_t k = 0; kwnames && k < PyTuple_GET_SIZE(kwnames); ++k)
         for (const std::string_view name : kRefused)
@@ -123,9 +134,11 @@ class CFunctionStep final : public NativeStep {
   public:
     using NativeStep::NativeStep;
 
+    enum class As : uint8_t { Array, Number, Scalar };
     struct Argument {
         int32_t input;  // of the node, or -1
         PyObject* value;  // static; the node keeps it
+        As as = As::Array;
     };
 
     int run(PyObject* const* inputs, PyObject** results, const StepContext&) const override {
@@ -133,9 +146,10 @@ class CFunctionStep final : public NativeStep {
             if (!is_exact_array(inputs[k]) || PyArray_DESCR(as_array(inputs[k])) != dtypes[k]) return 0;
         Ref copy;
         if (copies) {
-            copy = Ref::steal(PyArray_NewCopy(as_array(inputs[arguments[0].input]), NPY_KEEPORDER));
+            copy = copy_of(as_array(inputs[arguments[0].input]));
             if (!copy) return -1;
         }
+        if (!callee) return keep(copy, inputs, results[0]);
         Ref made = Ref::steal(call(inputs, copy.get()));
         if (!made) {
             if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;
@@ -156,28 +170,53 @@ class CFunctionStep final : public NativeStep {
     }
     std::string describe(size_t) const override { return text; }
 
-    PyObject* callee = nullptr;  // lives for ever, or as long as the node
+    PyObject* callee = nullptr;  // lives for ever, or as long as the node; null: a copy is all
+    NPY_ORDER order = NPY_KEEPORDER;  // of the copy
     const TreeCallObject* tree = nullptr;  // arguments in containers; the node keeps it
     std::vector<Argument> arguments;  // else
     PyObject* kwnames = nullptr;
     std::vector<PyArray_Descr*> dtypes;  // of the inputs: NumPy's own, which live for ever
-    bool copies = false, in_tuple = false;
+    bool copies = false, in_tuple = false, any_number = false;
+    PyArray_Descr* number = nullptr;  // of a result that is a Python number: NumPy's own, which lives for ever
     Py_ssize_t n_out = 1;
     std::string text;
 
   private:
+    Ref copy_of(PyArrayObject* a) const {
+        if (!PyArray_IS_C_CONTIGUOUS(a) || !PyArray_ISALIGNED(a)) return Ref::steal(PyArray_NewCopy(a, order));
+        Ref made = Ref::steal(recycler_.take(PyArray_DESCR(a), PyArray_NDIM(a), PyArray_DIMS(a)));
+        const auto bytes = static_cast<size_t>(PyArray_NBYTES(a));
+        if (made && bytes > 0) std::memcpy(PyArray_DATA(as_array(made.get())), PyArray_DATA(a), bytes);
+        return made;
+    }
+
     PyObject* call(PyObject* const* inputs, PyObject* copy) const {
         if (tree) return tree_call_as(*tree, callee, inputs);
         StackArray<PyObject*, 8> argv(arguments.size());
         for (size_t k = 0; k < arguments.size(); ++k)
             argv[k] = arguments[k].input >= 0 ? inputs[arguments[k].input] : arguments[k].value;
         if (copy) argv[0] = copy;
+        StackRefs<4> numbers(any_number ? arguments.size() : 0);
+        for (size_t k = 0; any_number && k < arguments.size(); ++k) {
+            if (arguments[k].as == As::Array) continue;
+            PyArrayObject* const array = as_array(argv[k]);
+            if (PyArray_NDIM(array) != 0) {
+                if (arguments[k].as == As::Scalar) continue;  // an array, as it is
+                PyErr_SetString(PyExc_TypeError, "no number");
+                return nullptr;
+            }
+            char* const data = PyArray_BYTES(array);
+            numbers[k] = arguments[k].as == As::Number ? PyArray_GETITEM(array, data) : PyArray_ToScalar(data, array);
+            if (!numbers[k]) return nullptr;
+            argv[k] = numbers[k];
+        }
         const size_t n_keywords = kwnames ? static_cast<size_t>(PyTuple_GET_SIZE(kwnames)) : 0;
         return PyObject_Vectorcall(callee, argv.data(), arguments.size() - n_keywords, kwnames);
     }
 
-    // An array in memory that no input shows. NumPy hands out a single number as a scalar.
+    // An array in memory that no input shows. NumPy hands out a single number as a scalar, Python as one of its own.
     int keep(Ref& made, PyObject* const* inputs, PyObject*& result) const {
+        if (number && keep_number(made.get(), result)) return result ? 1 : -1;
         if (PyArray_IsScalar(made.get(), Generic)) {
             result = PyArray_FromScalar(made.get(), nullptr);
             return result ? 1 : -1;
@@ -192,7 +231,36 @@ class CFunctionStep final : public NativeStep {
         result = made.release();
         return 1;
     }
+
+    // Whether it is the Python number that the graph was made for.
+    bool keep_number(PyObject* made, PyObject*& result) const {
+        const bool fits = number->type_num == NPY_DOUBLE    ? PyFloat_CheckExact(made)
+                          : number->type_num == NPY_CDOUBLE ? PyComplex_CheckExact(made)
+                          : number->type_num == NPY_BOOL    ? PyBool_Check(made)
+                                                            : false;
+        if (!fits) return false;
+        result = recycler_.take(number, 0, nullptr);
+        if (result && PyArray_SETITEM(as_array(result), PyArray_BYTES(as_array(result)), made) < 0) Py_CLEAR(result);
+        return true;
+    }
+
+    mutable ResultRecycler recycler_;  // the GIL guards it
 };
+
+// The function of an OnNumbers, and how its arguments are given. False with an error set, or if it is none.
+bool read_number_call(PyObject* call, Ref& fn, std::vector<CFunctionStep::As>& as) {
+    if (reinterpret_cast<PyObject*>(Py_TYPE(call)) != up_calls.number_call) return false;
+    fn = Ref::steal(PyObject_GetAttr(call, up_attributes.fn));
+    const Ref numbers = Ref::steal(fn ? PyObject_GetAttr(call, up_attributes.numbers) : nullptr);
+    if (!numbers || !PyTuple_Check(numbers.get())) return false;
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(numbers.get()); ++k) {
+        const long how = PyLong_AsLong(PyTuple_GET_ITEM(numbers.get(), k));
+        as.push_back(how == 1   ? CFunctionStep::As::Number
+                     : how == 2 ? CFunctionStep::As::Scalar
+                                : CFunctionStep::As::Array);
+    }
+    return !PyErr_Occurred();
+}
 
 }  // namespace
 
@@ -214,9 +282,13 @@ int make_c_function_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeSte
         fn = made->tree->callee;
     }
     // Indices that are arrays; others make views.
+    std::vector<CFunctionStep::As> as;
+    made->any_number = read_number_call(fn, inner, as);
+    if (made->any_number) fn = inner.get();  // the node keeps it
+    if (PyErr_Occurred()) return -1;
     const bool is_item = fn == getitem_function, is_reduceat = is_reduceat_of_numbers(fn);
     const auto* found = is_item || is_reduceat ? nullptr : function_table<kBehind>().find(fn);
-    if (!found && !is_item && !is_reduceat) return 0;
+    if (!found && !is_item && !is_reduceat && !made->any_number) return 0;
     if (is_item && (node.inputs().size() < 2 || r.g.spec(node.inputs().back()).ndim < 1)) return 0;
     const Behind behind = found ? found->entry : Behind{""};
     const bool of_method = std::string_view(behind.callee).starts_with("ndarray.");
@@ -240,8 +312,10 @@ int make_c_function_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeSte
             const int32_t code = form ? form->order[k] : static_cast<int32_t>(k);
             PyObject* value = code >= 0 ? nullptr : PyTuple_GET_ITEM(form->statics.get(), ~code);
             if (value && !is_plain_object(value, behind.real_only)) return 0;
-            made->arguments.push_back({code >= 0 ? code : -1, value});
+            const CFunctionStep::As how = code >= 0 && k < as.size() ? as[k] : CFunctionStep::As::Array;
+            made->arguments.push_back({code >= 0 ? code : -1, value, how});
         }
+        if (made->any_number && as.size() != n) return 0;
         made->kwnames = form ? form->kwnames.get() : nullptr;
         if (is_refused(made->kwnames)) return 0;
         const size_t n_positional = n - (made->kwnames ? static_cast<size_t>(PyTuple_GET_SIZE(made->kwnames)) : 0);
@@ -250,12 +324,21 @@ int make_c_function_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeSte
         for (size_t k = 1; behind.copies && k < n; ++k)
             if (made->arguments[k].value == Py_None) return 0;
     }
-    made->callee = found ? find_below_numpy(behind.callee) : fn;  // kept for ever, or by the node
-    if (!made->callee) return 0;
+    if (found && found->name == kCopy) {
+        if (made->tree || made->kwnames || made->arguments.size() > 2) return 0;
+        if (made->arguments.size() == 2 && !read_order(made->arguments[1].value, made->order)) return 0;
+    } else {
+        made->callee = found ? find_below_numpy(behind.callee) : fn;  // kept for ever, or by the node
+        if (!made->callee) return 0;
+    }
     made->copies = behind.copies;
     made->n_out = static_cast<Py_ssize_t>(node.n_outputs());
     made->in_tuple = for_one || made->n_out != 1;
-    made->text = "NumPy's C function of " + std::string(found ? found->name : is_item ? "x[indices]" : "reduceat");
+    made->text = made->any_number ? "called with Python numbers"
+                                  : "NumPy's C function of " + std::string(found     ? found->name
+                                                                           : is_item ? "x[indices]"
+                                                                                     : "reduceat");
+    if (made->any_number && made->n_out == 1) made->number = builtin_dtype(r.g, {i, 0});
     step = std::move(made);
     return 0;
 }

@@ -197,95 +197,6 @@ class NumberStep final : public NativeStep {
     mutable ResultRecycler recycler_;  // the GIL guards it
 };
 
-// Complex numbers are computed by Python's own operators, on Python numbers: how they multiply and divide depends on
-// its release.
-class ComplexNumberStep final : public NativeStep {
-  public:
-    struct Part {
-        int32_t input = -1;  // -1: `constant`
-        Ref constant;
-    };
-
-    ComplexNumberStep(const Graph& g, uint32_t node, PyObject* function, std::vector<Part> parts)
-        : NativeStep(Fallback::of_node(g, node)), function_(function), parts_(std::move(parts)) {}
-
-    int run(PyObject* const* inputs, PyObject** results, const StepContext&) const override {
-        Ref numbers[2];
-        PyObject* given[2] = {};
-        for (size_t k = 0; k < parts_.size(); ++k) {
-            const Part& part = parts_[k];
-            numbers[k] = part.input < 0 ? Ref::borrow(part.constant.get()) : number_of(inputs[part.input]);
-            if (!numbers[k]) {
-                PyErr_Clear();
-                return 0;
-            }
-            given[k] = numbers[k].get();
-        }
-        Ref made = Ref::steal(PyObject_Vectorcall(function_, given, parts_.size(), nullptr));
-        if (!made) PyErr_Clear();  // the function will raise it again
-        if (!made || !PyComplex_CheckExact(made.get())) return 0;
-        PyArray_Descr* dtype = PyArray_DescrFromType(NPY_CDOUBLE);  // lives for ever
-        results[0] = recycler_.take(dtype, 0, nullptr);
-        Py_DECREF(dtype);
-        if (!results[0]) return -1;
-        const Py_complex z = PyComplex_AsCComplex(made.get());
-        auto* const to = static_cast<double*>(PyArray_DATA(as_array(results[0])));
-        to[0] = z.real;
-        to[1] = z.imag;
-        return 1;
-    }
-
-    std::string describe(size_t) const override { return "Python's operator on complex numbers"; }
-
-  private:
-    // The Python number that an array of no dimension stands for.
-    static Ref number_of(PyObject* given) {
-        if (!is_exact_array(given)) return Ref();
-        PyArrayObject* a = as_array(given);
-        if (PyArray_NDIM(a) != 0 || !PyArray_ISBEHAVED_RO(a)) return Ref();
-        const void* data = PyArray_DATA(a);
-        switch (PyArray_TYPE(a)) {
-            case NPY_DOUBLE:
-                return Ref::steal(PyFloat_FromDouble(*static_cast<const double*>(data)));
-            case NPY_CDOUBLE:
-                return Ref::steal(
-                    PyComplex_FromDoubles(static_cast<const double*>(data)[0], static_cast<const double*>(data)[1]));
-            case NPY_INT64:
-                return Ref::steal(PyLong_FromLongLong(*static_cast<const npy_int64*>(data)));
-            default:
-                return Ref();
-        }
-    }
-
-    PyObject* const function_;  // of the module `operator`, kept for ever
-    const std::vector<Part> parts_;
-    mutable ResultRecycler recycler_;  // the GIL guards it
-};
-
-// The steps of numbers that make a complex one. Those that are scalars of NumPy have NumPy's arithmetic.
-int make_complex_number_step(const Rewrite& r, uint32_t i, Arithmetic does, PyObject* numbers,
-                             std::unique_ptr<NativeStep>& step) {
-    const PyNode& node = r.g.node_as<PyNode>(i);
-    const auto* known = operators();
-    if (!known) return -1;
-    std::vector<ComplexNumberStep::Part> parts;
-    for (size_t k = 0; k < n_arguments(node); ++k) {
-        const Argument argument = argument_of(node, k);
-        ComplexNumberStep::Part& part = parts.emplace_back();
-        if (argument.constant) {
-            if (!PyFloat_CheckExact(argument.constant) && !PyLong_CheckExact(argument.constant) &&
-                !PyComplex_CheckExact(argument.constant))
-                return 0;
-            part.constant = Ref::borrow(argument.constant);
-            continue;
-        }
-        part.input = argument.input;
-        if (PyTuple_GET_ITEM(numbers, static_cast<Py_ssize_t>(k)) != Py_True) return 0;
-    }
-    step = std::make_unique<ComplexNumberStep>(r.g, i, (*known)[static_cast<size_t>(does)], std::move(parts));
-    return 0;
-}
-
 std::optional<Arithmetic> arithmetic_of(PyObject* function) {
     const auto* known = operators();
     for (size_t i = 0; known && i < known->size(); ++i)
@@ -325,14 +236,12 @@ int make_number_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeStep>& 
     if (!does) return PyErr_Occurred() ? -1 : 0;
     const ValueSpec& result = r.g.spec({i, 0});
     if (result.ndim != 0 || !result.descr()) return 0;
-    const bool is_complex = result.descr()->type_num == NPY_CDOUBLE;
-    if (!is_complex && result.descr()->type_num != NPY_DOUBLE) return 0;
+    if (result.descr()->type_num != NPY_DOUBLE) return 0;
     const size_t n = *does < Arithmetic::Negative ? 2 : 1;
     if (n_arguments(node) != n || (node.form() && node.form()->n_keywords())) return 0;
     Ref numbers = Ref::steal(PyObject_GetAttr(node.fn(), up_attributes.numbers));
     if (!numbers) return -1;
     if (!PyTuple_Check(numbers.get()) || PyTuple_GET_SIZE(numbers.get()) != static_cast<Py_ssize_t>(n)) return 0;
-    if (is_complex) return make_complex_number_step(r, i, *does, numbers.get(), step);
     std::array<NumberOperand, 2> operands;
     for (size_t k = 0; k < n; ++k) {
         if (!read_operand(r, node, k, *does == Arithmetic::Divide, operands[k])) return 0;

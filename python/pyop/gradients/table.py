@@ -208,6 +208,9 @@ def lookup(func: Any) -> Rule | None:
         found = _rules.get(key)
     if found is None:
         found = _rule_of_its_own(key)
+    like = None if found is not None else getattr(func, "_pyop_like", None)
+    if like is not None:
+        return lookup(like)
     if found is None and isinstance(key, tuple) and key[1:] == ("outer",):
         found = _rules[key] = _outer_rule(key[0])
     return found

@@ -14,7 +14,7 @@ from ..declare.parameters import default_name
 from .cells import shown_file
 from .graph import Graph
 from .node_call import unwrapped
-from .symbolic_number import OnNumbers
+from .number_calls import OnNumbers
 
 __all__ = ["Explanation", "Line", "NodeFate"]
 

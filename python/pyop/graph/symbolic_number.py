@@ -20,12 +20,13 @@ import numpy as np
 from .. import functions as rules
 from .._core import Value
 from ..declare.dims import Dim
-from ..declare.rebuild import MergedByValue, replaced, walk
+from ..declare.rebuild import replaced, walk
 from ..declare.spec import Spec
 from ..functions.surface import COMPARISONS, OPERATORS, SIGNS
 from .array_protocol import NUMBERS, to_specs
 from .deciding import OfState, Specialise, recorded_loop
 from .forms import is_scalar
+from .number_calls import OnNumbers, quotient, real_power
 from .sizes import apply
 
 __all__ = ["Number", "call_in_python", "counted", "is_number", "set_power", "size_number", "specialise"]
@@ -144,6 +145,10 @@ class Number:
         return _divmod(other, self)
 
     def __getattr__(self, name: str) -> Any:
+        if self._kind is complex and name in ("real", "imag"):
+            return Number(float, getattr(self._value, name), self._places)
+        if self._kind is complex and name == "conjugate":
+            return lambda: Number(complex, np.conjugate(self._value), self._places)
         if hasattr(self._kind, name):
             specialise(self)
         raise AttributeError(f"{self._kind.__name__!r} object has no attribute {name!r}")
@@ -228,29 +233,6 @@ def _as_dtype(x: Number, dtype: np.dtype[Any]) -> Any:
     return x._value.astype(dtype) if direct else None
 
 
-class OnNumbers(MergedByValue):
-    """Calls a function on arrays, some of which are made Python numbers again (1 in `numbers`), or scalars of NumPy
-    (2).
-    """
-
-    __slots__ = ("fn", "numbers")
-
-    def __init__(self, fn: Callable[..., Any], numbers: tuple[int, ...]) -> None:
-        self.fn = fn
-        self.numbers = numbers
-
-    def __call__(self, *args: Any) -> Any:
-        return self.fn(
-            *[
-                x.item() if number == 1 else x[()] if number == 2 and isinstance(x, np.ndarray) else x
-                for x, number in zip(args, self.numbers, strict=True)
-            ]
-        )
-
-    def __repr__(self) -> str:
-        return f"OnNumbers({self.fn!r})"
-
-
 def _python_call(func: Any, args: tuple[Any, ...]) -> Any:
     """A node that calls the function with Python numbers, as the traced function would."""
     samples = tuple(x._kind(1) if is_number(x) else x for x in args)
@@ -292,7 +274,9 @@ def _between_numbers(op: Callable[..., Any], a: Any, b: Any) -> Any:
         specialise(a, b)
     if op is operator.pow and kind is float and not _is_real_power(a, b):
         made = _power(a, b)
-        return call_in_python(_real_power, a, b) if made is None else made
+        return call_in_python(real_power, a, b) if made is None else made
+    if kind is complex and op in _AS_NUMPY:
+        return _complex(_AS_NUMPY[op], a, b)
     if kind is float and kinds == {int, float}:  # Python converts the int first, too
         a, b = (_as_float(x) if is_number(x) and x._kind is int else x for x in (a, b))
     return call_on_numbers(op, kind, a, b)
@@ -321,24 +305,10 @@ def _as_float(x: Number) -> Number:
 
 
 def _is_real_power(a: Any, b: Any) -> bool:
-    """Whether a power of floats is a float, or an error, whatever the Numbers are: no root of a negative number."""
+    """Return whether a power of floats is a float, or an error, whatever the Numbers are: no root of a negative one."""
     if not is_number(b):
         return type(b) is int or b.is_integer()
     return not is_number(a) and a >= 0
-
-
-def _real_power(a: Any, b: Any) -> Any:
-    """A power of floats that is one, as the graph was made for."""
-    result = a**b
-    if type(result) is complex:
-        raise TypeError(
-            f"{a!r} ** {b!r} is complex, and was a float for the numbers that the graph was built with: compute it "
-            "with complex numbers"
-        )
-    return result
-
-
-_real_power._pyop_checks_results = True  # type: ignore[attr-defined]
 
 
 def call_on_numbers(op: Callable[..., Any], kind: type, *operands: Any) -> Number:
@@ -359,7 +329,7 @@ def call_in_python(op: Callable[..., Any], *operands: Any) -> Number:
     if graph._rolling or deciding is None or deciding.calls_in_python >= _MOST_CALLS:
         specialise(*operands)
     deciding.calls_in_python += 1
-    if op is _real_power:
+    if op is real_power:
         graph._keep(op)
     return call_on_numbers(op, float, *operands)
 
@@ -378,6 +348,8 @@ def _binary(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any:
 def _with_array(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any:
     """A Number, and an array or a scalar of NumPy."""
     number, other = (a, b) if is_number(a) else (b, a)
+    if number._kind is complex and number is a and is_float_scalar(other):
+        return complex_with_scalar(ufunc, a, other)
     if number._kind is bool:
         specialise(a, b)
     if other._is_scalar if isinstance(other, Value) else isinstance(other, np.generic):
@@ -389,6 +361,40 @@ def _with_array(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any:
 
 
 _resolutions: dict[Any, tuple[np.dtype[Any], ...]] = {}
+
+
+_OF_COMPLEX = {np.add: operator.add, np.subtract: operator.sub, np.multiply: operator.mul}
+_OF_COMPLEX |= {np.true_divide: operator.truediv, np.power: operator.pow}
+
+
+def is_float_scalar(x: Any) -> bool:
+    """Return whether `x` is a float64 scalar of NumPy, which is a float to Python's complex numbers."""
+    return (x._is_scalar if isinstance(x, Value) else isinstance(x, np.generic)) and x.dtype == np.float64
+
+
+_AS_NUMPY: dict[Any, np.ufunc] = {}
+if sys.version_info < (3, 14):  # from then on a float has no imaginary part where it meets a complex number
+    _AS_NUMPY = {op: ufunc for ufunc, op in _OF_COMPLEX.items() if ufunc in (np.add, np.subtract, np.multiply)}
+
+
+def _complex(ufunc: np.ufunc, a: Any, b: Any) -> Number:
+    """Return a sum, difference or product of Python's numbers, one of them complex, for which NumPy's scalars have the
+    same formula. Python says nothing of an overflow.
+    """
+    graph: Any = next(x for x in (a, b) if is_number(x))._value.graph
+    graph._overflows = True  # a flag has the function itself run
+    values = [(x._value if is_number(x) else np.asarray(x)).astype(_DTYPES[complex])[()] for x in (a, b)]
+    return Number(complex, ufunc(*values), _places_in(a, b))
+
+
+def complex_with_scalar(ufunc: np.ufunc, a: Any, b: Any) -> Any:
+    """Return what Python computes of its complex number `a` and a float64 scalar `b`: one of its own, where NumPy would
+    make a scalar, with other bits of quotients and powers.
+    """
+    graph: Any = next(x for x in (b, getattr(a, "_value", None)) if isinstance(x, Value)).graph
+    given = Number(float, b, frozenset()) if isinstance(b, Value) else float(b)
+    made = _between_numbers(_OF_COMPLEX[ufunc], a, given)
+    return made if graph._deciding is not None else made._value[()]
 
 
 def _resolved(ufunc: np.ufunc, a: Any, b: Any) -> tuple[np.dtype[Any], ...]:
@@ -425,11 +431,7 @@ def _divmod(a: Any, b: Any) -> Any:
         specialise(a, b)
     if float not in {x._kind if is_number(x) else type(x) for x in (a, b)}:
         specialise(a, b)
-    return call_on_numbers(_quotient, float, a, b), _between_numbers(operator.mod, a, b)
-
-
-def _quotient(a: Any, b: Any) -> Any:
-    return divmod(a, b)[0]
+    return call_on_numbers(quotient, float, a, b), _between_numbers(operator.mod, a, b)
 
 
 def _of_truths(ufunc: np.ufunc, a: Number, b: Any) -> Number:
@@ -484,8 +486,13 @@ def _comparison(name: str, ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 
 def _sign(name: str) -> Callable[[Any], Any]:
     op = getattr(operator, name)
-    # -(-2**63) is no int64
-    return lambda self: call_on_numbers(op, float, self) if self._kind is float else specialise(self)
+
+    def sign(self: Any) -> Any:
+        if self._kind not in (float, complex):
+            return specialise(self)  # -(-2**63) is no int64
+        return call_on_numbers(op, float if op is operator.abs else self._kind, self)
+
+    return sign
 
 
 for _name, (_, _ufunc) in OPERATORS.items():

@@ -6,6 +6,7 @@ The C++ type `Value` holds what every call needs; `install` adds the rest when p
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from .known import key_of_numbers, numbers_asked
 from .sizes import apply
 from .views import share
 
-__all__ = ["getitem", "install"]
+__all__ = ["getitem", "install", "set_item"]
 
 
 def copy(self: Any, order: Any = "C") -> Any:
@@ -156,13 +157,25 @@ def __round__(self: Any, ndigits: int | None = None) -> Any:
     return np.round(self, 0 if ndigits is None else ndigits)
 
 
+_item: Callable[[Any, tuple[Any, ...]], Any] = lambda value, args: None  # noqa: E731
+
+
+def set_item(item: Callable[[Any, tuple[Any, ...]], Any]) -> None:
+    """Tell how an element becomes a Python number that is not known yet, from above; None where it does not."""
+    global _item
+    _item = item
+
+
 def _of_numbers(name: str) -> Any:
     """A method that gives numbers away, which the function may have where they are known."""
     refuse = value_refusals.REFUSING[name]
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         found = numbers_asked(self)
-        return refuse(self) if found is None else getattr(found, name)(*args, **kwargs)
+        if found is not None:
+            return getattr(found, name)(*args, **kwargs)
+        made = _item(self, args) if name == "item" and not kwargs else None
+        return refuse(self) if made is None else made
 
     method.__name__ = method.__qualname__ = name
     return method

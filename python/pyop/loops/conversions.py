@@ -20,6 +20,7 @@ from ..graph.counter import is_counter, size_of
 from ..graph.deciding import recorded_loop
 from ..graph.known import numbers_asked
 from ..graph.symbolic_number import Number, is_number
+from ..graph.value_methods import set_item
 from ..tracing.math_functions import as_float, nearest, places_of
 from ..tracing.twins import StandIn, called_instead, graph_under_twins, stand_in
 from .arms import unknown
@@ -140,6 +141,31 @@ def _abs(x: Any) -> Any:
     return made
 
 
+def _item(x: Value, args: tuple[Any, ...]) -> Any:
+    """Return ``x.item(*args)`` as a number that is not known; None where it has to be."""
+    graph: Any = graph_under_twins()
+    shape: Any = x.shape
+    if graph is None or x.dtype is None or shape is None or not all(type(k) is int or is_counter(k) for k in args):
+        return None
+    if len(args) == len(shape) > 0:
+        x = x[args]
+    elif len(args) == 1:
+        x = x.reshape(-1)[args[0]]
+    elif not args and all(type(n) is int and n == 1 for n in shape):
+        x = x.reshape(())[()]
+    if x.shape != ():
+        return None  # NumPy has the words for it
+    if x.dtype.kind not in "iu":
+        return _float(x) if x.dtype == np.float64 else None
+    if x.dtype.char not in "lihbBHI":
+        return None
+    loop = recorded_loop(graph)
+    if loop is not None:
+        return loop.counted(_int64(x, np.trunc))
+    frame = sys._getframe(2)  # of who calls the method
+    return _of_call(graph, x, np.trunc, Decided((frame.f_code, frame.f_lasti)))
+
+
 called_instead(float, StandIn(float, _float))
 called_instead(bool, StandIn(bool, _bool))
 called_instead(int, StandIn(int, _rounded("int", np.trunc, int)))
@@ -148,3 +174,4 @@ stand_in(builtins.round, _rounded("round", np.rint, round))
 stand_in(math.floor, _rounded("floor", np.floor, math.floor))
 stand_in(math.ceil, _rounded("ceil", np.ceil, math.ceil))
 stand_in(math.trunc, _rounded("trunc", np.trunc, math.trunc))
+set_item(_item)

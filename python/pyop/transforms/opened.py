@@ -17,6 +17,7 @@ from ..containers import check_rules
 from ..declare.dims import same
 from ..declare.rebuild import unflatten_each
 from ..gradients.unbroadcast import conj, shape_of
+from ..graph.symbolic_number import is_number
 
 __all__ = ["Argnums", "Chosen", "Opened", "check_examples", "check_like", "check_scalar", "without_gradient"]
 
@@ -129,6 +130,11 @@ class Opened(Chosen):
         super().__init__(args, argnums)
         self.result: Any = self.call(f, self.replaced(args, self.inputs), kwargs)
         self.leaves, self.structure = flatten(self.result)
+        if any(
+            map(is_number, self.leaves)
+        ):  # Python's, which a function under trace computes: scalars have derivatives
+            self.leaves = [x._value[()] if is_number(x) else x for x in self.leaves]
+            self.result = self.structure.unflatten(self.leaves)
         check_examples(self.leaves)
 
     def call(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
