@@ -18,8 +18,9 @@ from .declare.spec import Spec
 from .graph.array_protocol import array_function, array_ufunc
 from .graph.deciding import PathLeft, RunItself, Taken, quiet_begin, quiet_end, value_decided
 from .graph.number_calls import OnNumbers
+from .graph.number_operators import complex_with_scalar
 from .graph.powers import power_of
-from .graph.symbolic_number import Number, complex_with_scalar, size_number
+from .graph.symbolic_number import Number, size_number
 from .graph.value_methods import getitem
 from .interrupts import moment
 from .refusals import remedy_of_caller

@@ -153,7 +153,7 @@ def _item(x: Value, args: tuple[Any, ...]) -> Any:
         x = x.reshape(-1)[args[0]]
     elif not args and all(type(n) is int and n == 1 for n in shape):
         x = x.reshape(())[()]
-    if x.shape != ():
+    if x.shape != () or x.dtype is None:
         return None  # NumPy has the words for it
     if x.dtype.kind not in "iu":
         return _float(x) if x.dtype == np.float64 else None

@@ -21,7 +21,8 @@ from .._core import NativeCode, NativeKernel, Value, hypot_address
 from ..gradients.table import same_rule
 from ..graph.counter import is_counter
 from ..graph.deciding import recorded_loop
-from ..graph.symbolic_number import Number, call_in_python, is_number, set_power
+from ..graph.number_operators import call_in_python, set_power
+from ..graph.symbolic_number import Number, is_number
 from .twins import graph_under_twins, stand_in
 
 __all__ = ["as_float", "nearest", "of_library", "places_of"]
