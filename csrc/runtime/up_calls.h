@@ -56,7 +56,7 @@
     X(loop_class, "plan/unread.cpp plan/steps/loop.cpp", "type: Loop, what a loop in a graph calls; a step knows it")                      \
     X(branch_class, "plan/steps/branch.cpp", "type: Branch, what a branch in a graph calls; a step knows it")              \
     X(loop_parts, "plan/steps/part.cpp", "(Loop, Branch or (graph, node), passes, fast) -> tuple of plans and numbers")      \
-    X(number_call, "plan/steps/element_call.cpp plan/steps/number_step.cpp", "type: OnNumbers, functions of Python numbers; steps know it") \
+    X(number_call, "plan/steps/c_function.cpp plan/steps/element_call.cpp plan/steps/number_step.cpp", "type: OnNumbers, functions of Python numbers; steps know it") \
     X(size_number, "plan/steps/size_step.cpp", "(size) -> int64 array: the number of a symbolic size; a step knows it") \
     X(call_for_one, "plan/steps/c_function.cpp", "type: CallForOne, a function that returns one in a container")         \
     X(static_key, "plan/guard.cpp", "(value) -> key: by which static values are compared")                                \
@@ -116,7 +116,7 @@
     X(bind, "op/op_type.cpp", "CallOnTrees: (instance) -> the same for a bound method")                                   \
     X(saving, "op/op_symbolic.cpp", "OpGradient: (function, contract, spec) that also gives the residuals, or None")      \
     X(fn, "plan/steps/element_call.cpp plan/steps/number_step.cpp plan/steps/c_function.cpp", "OnNumbers, CallForOne: the function") \
-    X(numbers, "plan/steps/element_call.cpp plan/steps/number_step.cpp", "OnNumbers: which arguments are numbers")        \
+    X(numbers, "plan/steps/c_function.cpp plan/steps/element_call.cpp plan/steps/number_step.cpp", "OnNumbers: which arguments are numbers")        \
     X(ufunc, "plan/group/elementwise.cpp", "InPlace: what it computes, apart from the dtype of the result")              \
     X(asked, "plan/steps/guard_step.cpp", "Taken: 't' a truth, 'i' an integer, 's0' the size of axis 0")                      \
     X(outcome, "plan/steps/guard_step.cpp plan/paths.cpp", "Taken, PathLeft: what it was, an int")                            \

@@ -17,10 +17,8 @@ from .declare.rebuild import CallForOne, CallOnTrees, getitem_with_bounds
 from .declare.spec import Spec
 from .graph.array_protocol import array_function, array_ufunc
 from .graph.deciding import PathLeft, RunItself, Taken, quiet_begin, quiet_end, value_decided
-from .graph.number_calls import OnNumbers
-from .graph.number_operators import complex_with_scalar
 from .graph.powers import power_of
-from .graph.symbolic_number import Number, size_number
+from .graph.symbolic_number import Number, OnNumbers, size_number
 from .graph.value_methods import getitem
 from .interrupts import moment
 from .refusals import remedy_of_caller
@@ -60,6 +58,7 @@ _BY_MODULE = {
     "graph.value_sequence": "value_length:length value_iterate:iterate value_contains:contains",
     "tracing.shown": "shown_text",
     "loops.node": "loop_parts",
+    "graph.number_operators": "complex_with_scalar",
     "machine_code.background": "machine_code_wanted:wanted",
     "autograd._support": "apply_general call_forward_tree creation flatten_gradients check_nan set_tangents "
     "any_by_argument check_none_hidden fit_gradient add_tensors add_hook",
@@ -81,7 +80,6 @@ CALLS: dict[str, object] = {
     "value_getitem": getitem,
     "getitem_with_bounds": getitem_with_bounds,
     "power_of": power_of,
-    "complex_with_scalar": complex_with_scalar,
     "number_call": OnNumbers,
     "size_number": size_number,
     "call_for_one": CallForOne,

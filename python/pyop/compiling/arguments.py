@@ -356,6 +356,8 @@ def stand_in(graph: Graph, place: Place, kind: bytes, number: int) -> Any:
     assert place.spec is not None
     value = graph._add_input(place.spec, input_name(place.path), kind == b"n")
     if kind == b"n" and type(place.value) in NUMBERS:
+        from ..graph import number_operators  # noqa: F401  # on first use: what Numbers are computed with
+
         return Number(type(place.value), value, frozenset((OfState(number) if place.of_state else number,)))
     return value
 

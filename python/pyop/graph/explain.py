@@ -14,7 +14,7 @@ from ..declare.parameters import default_name
 from .cells import shown_file
 from .graph import Graph
 from .node_call import unwrapped
-from .number_calls import OnNumbers
+from .symbolic_number import OnNumbers
 
 __all__ = ["Explanation", "Line", "NodeFate"]
 

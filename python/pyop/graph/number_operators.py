@@ -15,7 +15,6 @@ from ..declare.dims import Dim
 from ..declare.spec import Spec
 from ..functions.surface import COMPARISONS, OPERATORS, SIGNS
 from .deciding import OfState, Specialise, recorded_loop
-from .number_calls import quotient, real_power
 from .symbolic_number import (
     DTYPES,
     DTYPES_OF_NODES,
@@ -28,6 +27,8 @@ from .symbolic_number import (
     is_number,
     kind_or_dtype,
     places_in,
+    quotient,
+    real_power,
     specialise,
 )
 

@@ -10,6 +10,7 @@ traced once more with the number itself, and the plan holds for that number only
 from __future__ import annotations
 
 import contextlib
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
@@ -17,12 +18,12 @@ import numpy as np
 
 from .. import functions as rules
 from .._core import Value
-from ..declare.rebuild import replaced, walk
+from ..declare.rebuild import MergedByValue, replaced, walk
 from ..declare.spec import Spec
+from ..functions.surface import OPERATORS, SIGNS
 from .array_protocol import NUMBERS, to_specs
 from .deciding import Specialise
 from .forms import is_scalar
-from .number_calls import OnNumbers
 from .sizes import apply
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "DTYPES_OF_NODES",
     "OPERANDS",
     "Number",
+    "OnNumbers",
     "add_node",
     "as_dtype",
     "as_value",
@@ -38,6 +40,8 @@ __all__ = [
     "is_number",
     "kind_or_dtype",
     "places_in",
+    "quotient",
+    "real_power",
     "size_number",
     "specialise",
 ]
@@ -214,6 +218,62 @@ def as_dtype(x: Number, dtype: np.dtype[Any]) -> Any:
     # A Python int goes its own way into the other dtypes: through double, or with a check that it fits.
     direct = dtype.kind in "fc" if x._kind is not int else dtype.char in "dD"
     return x._value.astype(dtype) if direct else None
+
+
+class OnNumbers(MergedByValue):
+    """Call a function on arrays, some of which are made Python numbers again (1 in `numbers`), or scalars of NumPy
+    (2).
+    """
+
+    __slots__ = ("fn", "numbers")
+
+    def __init__(self, fn: Callable[..., Any], numbers: tuple[int, ...]) -> None:
+        self.fn = fn
+        self.numbers = numbers
+
+    def __call__(self, *args: Any) -> Any:
+        return self.fn(
+            *[
+                x.item() if number == 1 else x[()] if number == 2 and isinstance(x, np.ndarray) else x
+                for x, number in zip(args, self.numbers, strict=True)
+            ]
+        )
+
+    @property
+    def _pyop_like(self) -> Any:
+        """The function whose derivative it has."""
+        return _LIKE.get(self.fn, self.fn)
+
+    def __repr__(self) -> str:
+        return f"OnNumbers({self.fn!r})"
+
+
+def real_power(a: Any, b: Any) -> Any:
+    """Return a power of floats that is a float, as the graph was made for; TypeError if it is complex."""
+    result = a**b
+    if type(result) is complex:
+        raise TypeError(
+            f"{a!r} ** {b!r} is complex, and was a float for the numbers that the graph was built with: compute it "
+            "with complex numbers"
+        )
+    return result
+
+
+real_power._pyop_checks_results = True  # type: ignore[attr-defined]
+
+
+def quotient(a: Any, b: Any) -> Any:
+    """Return the whole part of ``divmod(a, b)``."""
+    return divmod(a, b)[0]
+
+
+_LIKE: dict[Any, Any] = {
+    real_power: np.power,
+    quotient: np.floor_divide,
+    round: np.round,
+    **{getattr(operator, f"__{name}__", None): ufunc for name, (_, ufunc) in OPERATORS.items()},
+    **{getattr(operator, f"__{name}__"): ufunc for name, ufunc in SIGNS.items()},
+}
 
 
 def _python_call(func: Any, args: tuple[Any, ...]) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 
 from .._core import Value
 from ..declare.dim import Dim
+from ..graph import number_operators  # noqa: F401  # what Numbers are computed with
 from ..graph.counter import Counter, is_counter, set_arithmetic, size_of
 from ..graph.deciding import recorded_loop
 from ..graph.symbolic_number import Number, counted, is_number

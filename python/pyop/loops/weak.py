@@ -18,8 +18,7 @@ from .._tree import map_leaves
 from ..graph.counter import is_counter
 from ..graph.graph import Graph
 from ..graph.node_call import call_of
-from ..graph.number_calls import OnNumbers
-from ..graph.symbolic_number import Number, is_number
+from ..graph.symbolic_number import Number, OnNumbers, is_number
 from .node import Branch, Loop
 from .recording import is_stand_in
 

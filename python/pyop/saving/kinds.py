@@ -27,7 +27,7 @@ from ..declare.spec import Spec
 from ..gradients.differences import PullBack, PushForward
 from ..graph.graph import Graph
 from ..graph.in_place import InPlace
-from ..graph.number_calls import OnNumbers
+from ..graph.symbolic_number import OnNumbers
 from ..loops.node import Branch, Loop
 from ..transforms.op_calls import Backward, Forward, JacobianOf
 from ..transforms.op_rule import OpGradient

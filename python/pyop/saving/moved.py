@@ -60,8 +60,8 @@ MOVED: dict[str, str] = {
     "pyop.rules.gufuncs": "pyop.functions.gufuncs",
     "pyop.rules.ufuncs": "pyop.functions.ufuncs",
     "pyop.onnx.held._unpickled": "pyop.onnx.loaded.facts_of",
-    "pyop.graph.symbolic_number._real_power": "pyop.graph.number_calls.real_power",
-    "pyop.graph.symbolic_number._quotient": "pyop.graph.number_calls.quotient",
+    "pyop.graph.symbolic_number._real_power": "pyop.graph.symbolic_number.real_power",
+    "pyop.graph.symbolic_number._quotient": "pyop.graph.symbolic_number.quotient",
     "pyop.graph.Graph": "pyop.graph.graph.Graph",
     "pyop.graph.trace": "pyop.tracing.trace.trace",
 }

@@ -21,6 +21,7 @@ from .._core import Value, graph_being_built
 from .._tree import flatten
 from ..declare.dims import Dim
 from ..declare.spec import Spec
+from ..graph import number_operators  # noqa: F401  # what Numbers are computed with
 from ..graph.deciding import RunItself
 from ..graph.graph import Graph
 from ..graph.known import is_known, numbers_of

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...graph.node_call import NodeCall
-from ...graph.number_calls import OnNumbers
+from ...graph.symbolic_number import OnNumbers
 from .emitter import Emitter, NotStandard, Operand
 
 __all__ = ["with_strong_arrays"]
