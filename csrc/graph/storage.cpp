@@ -364,19 +364,12 @@ int check_writable(PyObject* object, const char* operation) {
         return writes_unknown(
             value, operation,
             "which was given to a function that is none of NumPy's as an array, and may be kept there");
-    if (storage->owner == Owner::Captured) {
-        const int failed =
-            writes_unknown(value, operation, "which is an array that the function holds, or may show one");
-        let_run_itself();
-        return failed;
-    }
+    if (storage->owner == Owner::Captured)
+        return writes_unknown(value, operation, "which is an array that the function holds, or may show one");
     for (ValueObject* other = storage->handles; other; other = other->next)
         if (other != value &&
-            (!is_certain(other->view) || !is_certain(value->view) || is_of_another_argument(value, other))) {
-            const int failed = writes_shared(value, other, operation, "may show the same memory, or a copy");
-            let_run_itself();
-            return failed;
-        }
+            (!is_certain(other->view) || !is_certain(value->view) || is_of_another_argument(value, other)))
+            return writes_shared(value, other, operation, "may show the same memory, or a copy");
     if (storage->owner == Owner::Opaque)
         return writes_unknown(value, operation,
                               "which a function has returned that may return its argument, a view, or an array that it "

@@ -112,8 +112,6 @@ PYOP_COLD PyObject* needs_number(PyObject* self, const char* what, const char* i
     else
         refuse(PyExc_TypeError, "%s of %U was asked for, but a Value has no numbers until its graph runs: %s", what,
                text.get(), instead);
-    // Another library that asks for an array is to be named: it may be a node (fallback=True).
-    if (instead == kWrap || storing.get() != Py_None) let_run_itself();
     return nullptr;
 }
 

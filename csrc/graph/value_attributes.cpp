@@ -49,12 +49,10 @@ PYOP_COLD PyObject* absent(PyObject* value, PyObject* name) {
     }
     Ref shown = Ref::steal(text_of_value(value));
     if (!shown) return nullptr;
-    refuse(PyExc_TypeError,
-           "attribute '%U' of %U: NumPy has it, but a Value has no numbers and no memory until its graph runs: "
-           "declare the function that needs it with pyop.op, which is called with arrays",
-           name, shown.get());
-    let_run_itself();
-    return nullptr;
+    return refuse(PyExc_TypeError,
+                  "attribute '%U' of %U: NumPy has it, but a Value has no numbers and no memory until its graph runs: "
+                  "declare the function that needs it with pyop.op, which is called with arrays",
+                  name, shown.get());
 }
 
 PYOP_COLD PyObject* unsure(PyObject* value, PyObject* name) {
@@ -137,7 +135,6 @@ int value_setattro(PyObject* self, PyObject* name, PyObject* value) {
                 PyExc_TypeError,
                 "`x.%s = ...` at %U writes into an array, and a Value cannot be changed so: %s, which makes a new one",
                 text, here.get(), setting.remedy);
-            let_run_itself();
             return -1;
         }
     }

@@ -72,12 +72,10 @@ bool repeats(PyObject* a, PyObject* b) {
 
 PyObject* refuse_repetition(PyObject* a, PyObject* b) {
     PyObject* sequence = is_value(a) ? b : a;
-    refuse(PyExc_TypeError,
+    return refuse(PyExc_TypeError,
            "a scalar * a %s: Python repeats it, if the scalar is an integer, as often as is known only when the graph "
            "runs; write np.multiply(x, y) for the products of the elements",
            Py_TYPE(sequence)->tp_name);
-    let_run_itself();
-    return nullptr;
 }
 
 struct ValueSlots {

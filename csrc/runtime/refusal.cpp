@@ -95,13 +95,6 @@ void note_refusal(PyObject* exception) {
     note_everywhere(exception);
 }
 
-void let_run_itself() {
-    Ref exception = take_pending();
-    // For refusals.py, runs_itself.
-    if (PyObject_SetAttrString(exception.get(), "_pyop_runs_itself", Py_True) < 0) PyErr_Clear();
-    restore_pending(std::move(exception));
-}
-
 void note_everywhere(PyObject* exception) {
     for (Py_ssize_t i = 0; open_watches && i < PyList_GET_SIZE(open_watches); ++i) {
         const Ref watch = Ref::borrow(PyList_GET_ITEM(open_watches, i));

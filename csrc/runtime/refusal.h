@@ -23,9 +23,6 @@ namespace pyop {
 // Raises `type` with a text made as by PyErr_Format, and notes it. Always null.
 PYOP_COLD PyObject* refuse(PyObject* type, const char* format, ...);
 
-// The pending refusal is of what the function itself may do: pyop.compile runs that in the place of a plan.
-PYOP_COLD void let_run_itself();
-
 // Whether a watch is open on this thread: a function is traced or recorded.
 bool watching();
 

@@ -1,8 +1,8 @@
 """Refusals: what a symbolic or recorded array raises when it is asked for numbers or memory that it cannot give.
 
 A refusal is noted, so that a function that catches it does not go another way than it would with arrays without a word:
-who traces or records the function calls it by `call_watched`, which raises the refusal in the end. See
-csrc/runtime/refusal.h.
+who traces or records the function calls it by `call_watched`, which raises the refusal in the end. A compiled function
+runs itself then, with one warning that has the refusal's text. See csrc/runtime/refusal.h.
 """
 
 from __future__ import annotations

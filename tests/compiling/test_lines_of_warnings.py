@@ -11,7 +11,7 @@ import pytest
 
 import pyop
 
-RUNS_ITSELF = "f = pyop.compile(lambda x: x.sum().item())\n"
+RUNS_ITSELF = "f = pyop.compile(lambda x: x.tolist())\n"
 # What a program does, and which of its lines, from 1, the first warning is about; `f` runs itself.
 PROGRAMS = {
     "at the top": (RUNS_ITSELF + "f(np.ones(3))", 2),
@@ -26,12 +26,12 @@ PROGRAMS = {
     ),
     "in a comprehension": (RUNS_ITSELF + "[\n    f(x)\n    for x in np.ones((2, 3))\n]", 3),
     "while it is differentiated": (
-        "f = pyop.compile(lambda x: x.sum().item())\ndef g(x):\n    f(np.ones(3))\n    return np.sum(x * x)\n"
+        "f = pyop.compile(lambda x: x.tolist())\ndef g(x):\n    f(np.ones(3))\n    return np.sum(x * x)\n"
         "pyop.grad(g)(np.ones(3))",
         3,
     ),
     "a method": (
-        "class Model:\n    @pyop.compile\n    def f(self, x):\n        return x.sum().item()\nModel().f(np.ones(3))",
+        "class Model:\n    @pyop.compile\n    def f(self, x):\n        return x.tolist()\nModel().f(np.ones(3))",
         5,
     ),
     "decorated, with a profile": (RUNS_ITSELF + "with pyop.profile():\n    f(np.ones(3))", 3),
@@ -88,7 +88,7 @@ def test_in_a_script_a_module_and_what_is_imported(tmp_path, way):
 
 
 def test_in_a_test():
-    f = pyop.compile(lambda x: x.sum().item())
+    f = pyop.compile(lambda x: x.tolist())
     with pytest.warns(pyop.RetraceWarning) as caught:
         f(np.ones(3))
     line = test_in_a_test.__code__.co_firstlineno + 3
@@ -97,7 +97,7 @@ def test_in_a_test():
 
 def test_each_line_is_told_once():
     """The filter's default goes by the line: a second line is told of its own function."""
-    source = "fs = [pyop.compile(lambda x: x.sum().item()) for _ in range(2)]\n"
+    source = "fs = [pyop.compile(lambda x: x.tolist()) for _ in range(2)]\n"
     source += "for f in fs:\n    f(np.ones(3))\n"
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")

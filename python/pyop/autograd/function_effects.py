@@ -16,7 +16,7 @@ from .._core import FunctionClass, Value
 from ..declare.spec import Spec
 from ..gradients import table
 from ..graph.graph import Graph
-from ..refusals import call_watched, may_run_itself, refusal
+from ..refusals import call_watched, refusal
 from ..tracing.captured import Watch
 from ..tracing.code import facts
 from .arrays import spec_of
@@ -78,15 +78,13 @@ def find_effects(
     try:
         specs, scalar, in_place = call_watched(_on_values, (function, args, kwargs), {})
     except NotFollowed as error:
-        raise may_run_itself(refusal(str(error))) from None
+        raise refusal(str(error)) from None
     except Exception:
         if any("mark_dirty" in facts(f.__code__).names for watch in watches for f in watch.functions()):
-            raise may_run_itself(
-                refusal(
+            raise refusal(
                     f"forward of {function.name} names mark_dirty and does not work on symbolic arrays, so that nobody "
                     "knows what it writes into: write it with NumPy's functions, or return a new array"
-                )
-            ) from None
+                ) from None
         return Spec(), None, Effects(hidden=declared is not False, known=False)
     finally:
         seen = any(watch.changed() or watch.drawn() or watch.unseen for watch in watches)

@@ -16,7 +16,7 @@ from ..gradients import saved, table
 from ..graph.calls import apply
 from ..graph.views import share
 from ..graph.writes import write
-from ..refusals import may_run_itself, refusal
+from ..refusals import refusal
 from .arrays import check_no_history, spec_of
 from .function_effects import Effects, check_no_number, find_effects, read_only
 from .linear import Alias, Copy
@@ -64,7 +64,7 @@ def _check_alone(function: FunctionClass, leaves: list[Any], k: int) -> None:
     else:
         target._check_writable(f"{function.name}.apply")
         return
-    raise may_run_itself(refusal(f"forward of {function.name} writes into {what}"))
+    raise refusal(f"forward of {function.name} writes into {what}")
 
 
 def _check_within_reach(name: str, args: tuple[Any, ...]) -> None:

@@ -20,7 +20,7 @@ from ..graph.graph import Graph
 from ..graph.sizes import apply
 from ..graph.symbolic_number import Number, is_number
 from ..graph.unknown import Unknown
-from ..refusals import may_run_itself, refusal
+from ..refusals import refusal
 from .arguments import NUMBERS, STATIC_TYPES
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def declare_outputs(
             listed.append(("n", None))
             values.append(leaf._value)
         elif type(leaf) is slice and not _SYMBOLIC.isdisjoint(map(type, walk(leaf))):
-            raise may_run_itself(refusal(f"{name} returned a slice of numbers that it computes: return the numbers"))
+            raise refusal(f"{name} returned a slice of numbers that it computes: return the numbers")
         elif isinstance(leaf, Dim):  # a named size is a number when the plan runs
             listed.append(("n", None))
             values.append(apply(_second, (graph.inputs[0], leaf), {}, Spec(np.dtype(np.int64), ()), name="size"))
@@ -145,7 +145,7 @@ def declare_outputs(
             listed.append(("s" if scalars and leaf._is_scalar else "a", None))
             values.append(leaf)
         elif type(leaf) is np.ndarray and leaf.dtype.hasobject and _holds_symbolic(leaf):
-            raise may_run_itself(refusal(f"{name} {_AMONG_OBJECTS}"))
+            raise refusal(f"{name} {_AMONG_OBJECTS}")
         elif type(leaf) is np.ndarray and (first := _first(leaf, leaves)) < k:
             listed.append(("r", first))
         elif type(leaf) is np.ndarray and _any_base(leaf, holds):

@@ -15,7 +15,7 @@ from .._core import Value
 from .._tree import flatten
 from ..graph.deciding import RunItself
 from ..graph.graph import Graph
-from ..refusals import call_watched, may_run_itself, refusal, was_refused
+from ..refusals import call_watched, refusal, was_refused
 from .arguments import Place, root
 
 __all__ = ["any_written", "call_and_note", "check_container", "check_returned", "containers", "declare_writes"]
@@ -57,7 +57,7 @@ def check_container(tree: Any, places: list[Place], leaves: list[Any], argument:
             f"{name} changes what {which} holds, and the caller's {type(argument).__name__} would stay as it is: make "
             "a new one, and return it"
         )
-        raise may_run_itself(refusal(said))
+        raise refusal(said)
 
 
 def is_changed(tree: Any, leaves: list[Any], argument: Any) -> bool:
@@ -119,10 +119,8 @@ def _of_caller(leaf: Any, written: list[tuple[Any, Any]], name: str) -> Any:
         if shows > 0:
             return leaf._shown_of(given)
         if shows == 0:
-            raise may_run_itself(
-                refusal(
+            raise refusal(
                     f"{name} returns {leaf.name!r} (made at {leaf.node.origin}), which may be a view of the argument "
                     f"{given.name!r}, or a copy, and writes into that: return a copy, `x.copy()`"
                 )
-            )
     return leaf

@@ -22,7 +22,7 @@ from ..declare.dims import Dim, prod
 from ..declare.rebuild import holds, replaced, walk
 from ..declare.spec import Spec
 from ..functions import surface
-from ..refusals import may_run_itself, refusal
+from ..refusals import refusal
 from .composed import COMPOSED
 from .counter import has_counters, with_sizes
 from .deciding import value_decided
@@ -95,7 +95,7 @@ def _refuse_plain_out(ufunc: np.ufunc, method: str, out: Any) -> None:
             "Values into a plain array, which has no place for what is known only when the graph runs: write "
             "`a = a + value`, which makes a Value; a captured array can be returned, and written by the caller"
         )
-        raise may_run_itself(refusal(said))
+        raise refusal(said)
 
 
 def array_function(
@@ -134,7 +134,7 @@ def array_function(
         return Value._writes.call_with_out(func, args, kwargs, out)
     if kwargs.get("overwrite_input"):
         said = f"{_name(func)}(overwrite_input=True) writes into its argument, and a Value is immutable: leave it away"
-        raise may_run_itself(refusal(said))
+        raise refusal(said)
     composed = COMPOSED.get(func)
     if composed is not None:
         result = composed(*args, **kwargs)

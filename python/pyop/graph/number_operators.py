@@ -124,7 +124,7 @@ def _binary(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any:
 def _with_array(op: Callable[..., Any], ufunc: np.ufunc, a: Any, b: Any) -> Any:
     """Compute with a Number, and an array or a scalar of NumPy."""
     number, other = (a, b) if is_number(a) else (b, a)
-    if number._kind is complex and number is a and is_float_scalar(other):
+    if number._kind is complex and number is a and ufunc in _OF_COMPLEX and is_float_scalar(other):
         return complex_with_scalar(ufunc, a, other)
     if number._kind is bool:
         specialise(a, b)

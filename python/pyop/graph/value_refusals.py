@@ -46,7 +46,7 @@ def refuse(value: Any, what: str, entry: Name) -> NoReturn:
     why, remedy = _BY_SORT[entry.sort]
     # No AttributeError of an attribute: where a function asks hasattr(), NumPy's array has it.
     error = refusal(f"Value.{what}: {why}{entry.remedy.format(x='value') or remedy}")
-    raise error if entry.sort == "identity" else may_run_itself(error)
+    raise error
 
 
 def refuse_write(what: str, remedy: str) -> Exception:

@@ -16,7 +16,7 @@ from .._core import Value
 from ..declare.rebuild import walk
 from ..functions import ufuncs
 from ..gradients.performed import argument_at, attempted, fill_flat, performed, put_argument, set_flat
-from ..refusals import may_run_itself, refusal
+from ..refusals import refusal
 from .array_protocol import position_of_out, to_specs
 from .deciding import RunItself
 from .rehearsal import rehearse
@@ -209,7 +209,7 @@ def ufunc_at(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -
             f"np.{ufunc.__name__}.at at {Value._here()} writes Values into a plain array: copy it into a symbolic one "
             "first, y = np.zeros_like(x, shape=...); y[...] = a"
         )
-        raise may_run_itself(refusal(said))
+        raise refusal(said)
     operation = f"np.{ufunc.__name__}.at(x, ...)"
     try:
         perform(ufunc.at, inputs, kwargs, ((0,),), operation)
@@ -251,7 +251,7 @@ def write_by(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
             f"{name} at {Value._here()} writes Values into a plain array, which has no place for what is known only "
             "when the graph runs: make it of a symbolic array, a = np.zeros_like(x, shape=...)"
         )
-        raise may_run_itself(refusal(said))
+        raise refusal(said)
     same = function is np.copyto and len(args) == 2 and args[1] is args[0]
     if same and args[0]._is_scalar is False and args[0].ndim != 0:
         return  # NumPy looks no further, not even whether it may write; at one number it does

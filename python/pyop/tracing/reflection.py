@@ -10,7 +10,7 @@ from typing import Any
 
 from .._core import Value
 from ..graph.symbolic_number import is_number
-from ..refusals import may_run_itself, refusal
+from ..refusals import refusal
 from .twins import StandIn, called_instead, graph_under_twins, stand_in
 from .type_checks import own_names
 
@@ -23,7 +23,7 @@ def _type(*args: Any, **kwargs: Any) -> Any:
         return type(*args, **kwargs)
     (x,) = args
     if type(x) is Value and (x._is_scalar is None or (x._is_scalar and x.dtype is None)):
-        raise may_run_itself(refusal(f"type(x) of {x!r:.80} at {x._here()}: its dtype or dimensions are not known"))
+        raise refusal(f"type(x) of {x!r:.80} at {x._here()}: its dtype or dimensions are not known")
     return graph._twins.of(x.__class__)  # as the name of the class is there
 
 

@@ -13,7 +13,7 @@ from ..graph.calls import CALLED_BACK
 from ..graph.deciding import Specialise
 from ..graph.graph import Graph
 from ..graph.symbolic_number import is_number
-from ..refusals import may_run_itself, refusal
+from ..refusals import refusal
 
 __all__ = ["check", "check_functions"]
 
@@ -56,7 +56,7 @@ def check_functions(graph: Graph) -> None:
     for function in functions:
         for found in symbolic_in(function):
             if not is_number(found):
-                raise may_run_itself(_reads_an_array(function))
+                raise _reads_an_array(function)
             places |= found._places
     if places:
         raise Specialise(places)
