@@ -1,9 +1,10 @@
 """The site: MyST pages as they lie here, and a reference made of the docstrings.
 
 Built by `python -m sphinx -W --keep-going docs docs/_build`, where pyop and the dependency group `docs` are installed.
-Nothing is fetched while it is built.
+No other library is needed. Nothing is fetched while it is built.
 """
 
+import importlib
 import importlib.util
 import os
 import re
@@ -49,10 +50,12 @@ nb_merge_streams = True
 templates_path = ["_templates"]
 autosummary_generate = True
 autosummary_imported_members = False
-# Adapters to libraries that want a NumPy of their own choice are read without them.
-autodoc_mock_imports = [
-    name for name in ("onnxruntime", "pytensor", "tensorflow") if importlib.util.find_spec(name) is None
-]
+# The reference describes adapters to these libraries whether or not they are installed.
+ADAPTED = ("dask", "jax", "onnxruntime", "pandas", "pytensor", "tensorflow", "torch", "xarray")
+autodoc_mock_imports = [name for name in ADAPTED if importlib.util.find_spec(name) is None]
+if "torch" in autodoc_mock_imports:
+    autodoc_mock_imports.append("pyop.interop.torch_library")  # computes with torch's keys when it is imported
+    importlib.import_module("scipy.stats")  # before the stand-ins come: it asks whether its arrays are torch's
 autodoc_typehints = "none"  # the docstrings say types and shapes, in words
 autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False  # the template of classes has each member with its whole docstring
