@@ -1,8 +1,9 @@
-"""The C++ tree as docs/architecture.md draws it: what includes what, and files that say what they are for."""
+"""The C++ tree as tests/layers.toml has it: what includes what, and files that say what they are for."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -18,16 +19,9 @@ FOREIGN = {"Python.h"}  # of CPython
 PUBLIC = "include/pyop/"  # plain C, knows nothing of csrc
 
 
-def table(title: str) -> list[str]:
-    """The first column of the table of docs/architecture.md with that title, as paths below csrc/."""
-    lines = (ROOT / "docs/architecture.md").read_text().splitlines()
-    rows = lines[lines.index(title) + 2 :]
-    names = [re.match(r"\| `(?:csrc/)?([^`]+)` \|", row) for row in rows[: rows.index("")]]
-    return [name[1] for name in names if name]
-
-
-FOLDERS = [name for name in table("| folder | holds |") if (CSRC / name).is_dir() and name != PUBLIC]
-ROOMS = [name.removesuffix(".h") for name in table("| room | holds |")]
+LAYERS: dict[str, list[str]] = tomllib.loads((ROOT / "tests/layers.toml").read_text())
+FOLDERS = [name for name in LAYERS["csrc"] if name != PUBLIC]
+ROOMS = [name.removesuffix(".h") for name in LAYERS["array"]]
 
 
 def includes(file: str) -> list[str]:
@@ -50,7 +44,7 @@ def upward(places: list[str]) -> list[str]:
     ]
 
 
-def test_the_tables_hold_every_folder():
+def test_the_layers_hold_every_folder():
     parts = {path.name + "/" for path in CSRC.iterdir() if path.is_dir() and path.name != "include"}
     assert len(FOLDERS) == len(set(FOLDERS))
     assert set(FOLDERS) == parts

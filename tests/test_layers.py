@@ -1,9 +1,10 @@
-"""The Python side as docs/architecture.md draws it: which module imports which, rooms in order, and no circle."""
+"""The Python side as tests/layers.toml has it: which module imports which, rooms in order, and no circle."""
 
 from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from functools import cache
@@ -16,23 +17,16 @@ PACKAGE = ROOT / "python/pyop"
 FILES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 
 
-def places() -> list[list[str]]:
-    """The rows of the table of rooms: patterns of files."""
-    lines = (ROOT / "docs/architecture.md").read_text().splitlines()
-    rows = lines[lines.index("| rooms, lowest first | hold |") + 2 :]
-    return [row.split("|")[1].replace("`", "").replace(" ", "").split(",") for row in rows[: rows.index("")]]
-
-
-PLACES = places()
+PLACES: list[list[str]] = tomllib.loads((ROOT / "tests/layers.toml").read_text())["python"]
 DEFERRED = re.compile(r'^methods_of\(\w+, "pyop\.([\w.]+)"', re.MULTILINE)  # imported by the first use of a method
 
 
 def place(file: str) -> int:
-    """The number of the row for a file: of the longest pattern that fits it."""
+    """Return the number of the row for a file: of the longest pattern that fits it."""
     found = [
         (len(p), k) for k, row in enumerate(PLACES) for p in row if fnmatch(file, p + "*" if p.endswith("/") else p)
     ]
-    assert found, f"{file} is in no room of docs/architecture.md"
+    assert found, f"{file} is in no room of tests/layers.toml"
     return max(found)[1]
 
 
