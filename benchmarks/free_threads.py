@@ -1,6 +1,6 @@
 """B33: an interpreter without a GIL: a plan of Python nodes called by two threads, an op by one.
 
-Needs a free-threaded CPython and a build for developers (docs/architecture.md, Threads):
+Needs a free-threaded CPython and a build for developers (csrc/runtime/README.md):
 `pip install -Ccmake.define.PYOP_WITHOUT_GIL=ON .`, and `PYTHON_GIL=0` around the command.
 """
 

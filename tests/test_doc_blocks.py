@@ -33,7 +33,6 @@ TEXTS = {
     ("README.md", "sh"),  # run by .ci/run, word for word
     ("CONTRIBUTING.md", ""),
     ("architecture.md", ""),
-    ("architecture.md", "console"),
     ("declarations.md", ""),
     ("performance.md", ""),
     ("compiling.md", "console"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 import tomllib
 from pathlib import Path
@@ -31,6 +32,7 @@ def folders() -> list[str]:
 
 
 FOLDERS = folders()
+NAMES = {path.name for top in ("csrc", "python/pyop", "tests") for path in (ROOT / top).rglob("*.*")}
 each = pytest.mark.parametrize("folder", FOLDERS)
 
 
@@ -63,12 +65,15 @@ def test_it_opens_with_what_the_folder_is_for(folder):
 
 @each
 def test_what_it_names_is_there(folder):
-    bases = (ROOT / folder, ROOT, ROOT / "csrc", ROOT / "python/pyop", ROOT / "python", ROOT / "csrc/plan")
-    names = re.findall(
-        r"`((?:[\w*<>./]+/)?[\w*.]+\.(?:py|h|cpp|toml|md|txt|pyx|pxd)|(?:tests|csrc|python|\.ci)/[\w./*]*)",
-        text_of(folder),
-    )
-    dead = [name for name in names if "<" not in name and not any([*base.glob(name.rstrip("/"))] for base in bases)]
+    """A path leads from here or from one of the tops; a file by its name alone is anywhere below them."""
+    pattern = r"`((?:[\w*./]+/)?[\w*.]+\.(?:py|h|cpp|toml|md|txt|pyx|pxd|js)|(?:tests|csrc|python|\.ci)/[\w./*]*)[`:]"
+    bases = [ROOT / folder, ROOT, *(ROOT / top for top in ("csrc", "python", "python/pyop", "csrc/plan"))]
+    dead = [
+        name
+        for name in re.findall(pattern, text_of(folder))
+        if not any([*base.glob(name.rstrip("/"))] for base in bases)
+        and ("/" in name or not fnmatch.filter(NAMES, name))
+    ]
     assert dead == []
 
 
@@ -112,6 +117,13 @@ def test_a_folder_of_python_imports_what_its_readme_says(folder):
     own = folder.removeprefix("python/pyop/")
     used = {room(other) for file in MODULES if room(file) == own for other, _ in imports(file) if other}
     assert used - {own} - allowed(text_of(folder), "import") == set()
+
+
+def test_the_page_above_them_stays_short():
+    """Details belong into the READMEs."""
+    page = (ROOT / "docs/architecture.md").read_text()
+    assert len(page.split()) <= 3000
+    assert page.count("\n```\n") == 6, "three diagrams: data flow, a call, a trace"
 
 
 def test_wheels_carry_no_readmes():
