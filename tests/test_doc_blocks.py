@@ -31,6 +31,7 @@ SOURCES = {
 # What is no program: trees of files, diagrams, a grammar, commands of a shell, and output with times in it.
 TEXTS = {
     ("README.md", "sh"),  # run by .ci/run, word for word
+    ("index.md", "sh"),
     ("CONTRIBUTING.md", ""),
     ("architecture.md", ""),
     ("declarations.md", ""),
