@@ -2,7 +2,7 @@
 # the package, and the files of find_package(pyop).
 include(CMakePackageConfigHelpers)
 
-install(DIRECTORY csrc/include/ DESTINATION pyop/include PATTERN "README.md" EXCLUDE)
+install(DIRECTORY csrc/include/ DESTINATION pyop/include)
 file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/__init__.pxd" CONTENT "include \"include/pyop/__init__.pxd\"\n" @ONLY)
 write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/pyopConfigVersion.cmake" COMPATIBILITY SameMajorVersion ARCH_INDEPENDENT)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/__init__.pxd" DESTINATION pyop)
