@@ -228,10 +228,11 @@ def test_warnings_and_errors_of_a_later_call_are_its_own():
         (image, "scipy.ndimage"),
     ],
 )
-def test_without_it_the_error_names_function_line_and_remedies(f, who):
-    with pytest.raises(Exception) as raised:
-        pyop.compile(f)(np.ones(5))
-    text = "\n".join((str(raised.value), *raised.value.__notes__))
+def test_without_it_the_warning_names_function_line_and_remedies(f, who):
+    with pytest.warns(pyop.RetraceWarning) as caught:
+        got = pyop.compile(f)(np.ones(5))
+    assert repr(got) == repr(f(np.ones(5)))
+    text = str(caught[0].message)
     for word in (who, f"test_fallback.py:{f.__code__.co_firstlineno + 1}", "fallback=True", "pyop.op"):
         assert word in text, text
 

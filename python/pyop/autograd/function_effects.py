@@ -82,9 +82,9 @@ def find_effects(
     except Exception:
         if any("mark_dirty" in facts(f.__code__).names for watch in watches for f in watch.functions()):
             raise refusal(
-                    f"forward of {function.name} names mark_dirty and does not work on symbolic arrays, so that nobody "
-                    "knows what it writes into: write it with NumPy's functions, or return a new array"
-                ) from None
+                f"forward of {function.name} names mark_dirty and does not work on symbolic arrays, so that nobody "
+                "knows what it writes into: write it with NumPy's functions, or return a new array"
+            ) from None
         return Spec(), None, Effects(hidden=declared is not False, known=False)
     finally:
         seen = any(watch.changed() or watch.drawn() or watch.unseen for watch in watches)

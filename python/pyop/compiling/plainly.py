@@ -26,6 +26,7 @@ __all__ = [
     "is_to_run_itself",
     "keeps_symbolic",
     "many_ways",
+    "refused",
     "runs_again",
     "runs_as_it_is",
 ]
@@ -65,6 +66,13 @@ def _is_of_a_derivative(failure: Exception) -> bool:
             return True
         at = at.tb_next
     return False
+
+
+def refused(cause: Any) -> RunItself:
+    """Return the end of a trace that was refused something, or failed as it would not with arrays."""
+    from ..tracing.blame import where_refused  # on first use
+
+    return RunItself(where_refused(cause), remedy=WRITE_INSTEAD)
 
 
 def check_iterators(reached: bool) -> None:

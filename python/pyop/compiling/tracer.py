@@ -220,7 +220,7 @@ class Tracer:
                 continue
             except Exception as error:
                 if not was_refused(error) and self._may_run_itself(error):
-                    raise RunItself(f"cannot be compiled ({error})", remedy=plainly.WRITE_INSTEAD) from error
+                    raise plainly.refused(error) from error
                 if self.calls is not None:
                     refused = was_refused(error)
                     raise RunItself(f"cannot be compiled ({error})", None if refused else ()) from error
@@ -240,7 +240,7 @@ class Tracer:
                 failure = directly if str(directly) == str(by_twins) else by_twins
             cause: Any = refusal_of(failure) if self.catches else failure  # which the function may have caught
             if self._may_run_itself(cause):
-                raise RunItself(f"cannot be compiled ({cause})", remedy=plainly.WRITE_INSTEAD) from failure
+                raise plainly.refused(cause) from failure
             if failure is not first and not was_refused(failure) and not self.once and not self.derives:
                 raise RunItself(f"raised {type(failure).__name__}", ()) from failure  # and does so again
             raise failure  # here it keeps its cause, which may have the remedy

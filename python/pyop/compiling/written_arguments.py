@@ -120,7 +120,7 @@ def _of_caller(leaf: Any, written: list[tuple[Any, Any]], name: str) -> Any:
             return leaf._shown_of(given)
         if shows == 0:
             raise refusal(
-                    f"{name} returns {leaf.name!r} (made at {leaf.node.origin}), which may be a view of the argument "
-                    f"{given.name!r}, or a copy, and writes into that: return a copy, `x.copy()`"
-                )
+                f"{name} returns {leaf.name!r} (made at {leaf.node.origin}), which may be a view of the argument "
+                f"{given.name!r}, or a copy, and writes into that: return a copy, `x.copy()`"
+            )
     return leaf

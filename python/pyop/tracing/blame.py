@@ -1,15 +1,16 @@
-"""Whom the error of a trace is about: a call of another library, or of C, that takes no symbolic arrays."""
+"""Tell where a trace has failed: at a line, or in a call of another library that takes no symbolic arrays."""
 
 from __future__ import annotations
 
 import linecache
 from types import FrameType
+from typing import Any
 
 from ..graph.cells import place_in
 from ..refusals import was_refused
 from .libraries import is_installed
 
-__all__ = ["note_others"]
+__all__ = ["note_others", "where_refused"]
 
 
 def _root(frame: FrameType) -> str:
@@ -38,15 +39,31 @@ def note_others(error: Exception) -> None:
     text = " ".join((str(error), *getattr(error, "__notes__", ())))
     code = mine.tb_frame.f_code
     place = place_in(code, mine.tb_lineno)
+    at_fault: Any = error
+    remedy = (
+        "pyop.compile(f, fallback=True) makes a call of Python of what is not NumPy's, and @pyop.op of a function "
+        "around it one whose results are declared"
+    )
     if called is None:
-        if "Value" not in text or (was_refused(error) and "no numbers until its graph runs" not in text):
-            return
         line = linecache.getline(code.co_filename, mine.tb_lineno).strip()
         what = f"`{line}` ({place})" if line else f"what is called at {place}"
+        at_fault._pyop_refused_at = f" at {what if line else place} ({error})"
+        if "Value" not in text or (was_refused(error) and "no numbers until its graph runs" not in text):
+            return
+        at_fault._pyop_refused_at = f" at {what if line else place} ({error}; {remedy})"
     else:
         name = getattr(called.f_code, "co_qualname", called.f_code.co_name)
         what = f"{called.f_globals.get('__name__')}.{name}, called at {place},"
-    error.add_note(
-        f"{what} takes no symbolic arrays: pyop.compile(f, fallback=True) makes a call of Python of what is not "
-        "NumPy's, and @pyop.op of a function around it one whose results are declared"
-    )
+        _, here, instead = str(error).partition("; here call ")
+        at_fault._pyop_refused_at = f" ({what} takes no symbolic arrays: {remedy}{here}{instead})"
+    error.add_note(f"{what} takes no symbolic arrays: {remedy}")
+
+
+def where_refused(error: BaseException) -> str:
+    """Return what cannot be compiled: the call of another library, or the line and the error.
+
+    >>> from pyop.tracing.blame import where_refused
+    >>> where_refused(TypeError("x.tolist()"))
+    'cannot be compiled (x.tolist())'
+    """
+    return f"cannot be compiled{getattr(error, '_pyop_refused_at', f' ({error})')}"
