@@ -1,1 +1,1 @@
-"""What a function declares of the arrays it takes and returns: sizes, specs, signatures, contracts."""
+"""Declare the arrays that a function takes and returns: sizes, specs, signatures, contracts."""

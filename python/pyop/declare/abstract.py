@@ -1,4 +1,4 @@
-"""Output specs that a function computes: ``@op.abstract``."""
+"""Compute output specs by a function of the user: ``@op.abstract``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _REMEMBERED = 256
 
 
 class AbstractRule:
-    """What the core asks about an op with an abstract function: ``rule(*specs, **statics)`` returns a tree of specs;
+    """Answer the core about an op with an abstract function: ``rule(*specs, **statics)`` returns a tree of specs.
+
     `name` is the op's, for error texts.
     """
 
@@ -37,7 +38,7 @@ class AbstractRule:
         return AbstractRule, (self.rule, self._name)
 
     def __call__(self, kinds: tuple[tuple[Any, tuple[int, ...]], ...], statics: dict[str, Any]) -> Contract:
-        """The contract for arrays of these dtypes and shapes."""
+        """Return the contract for arrays of these dtypes and shapes."""
         wanted = self._wanted(statics)
         try:
             key = (kinds, tuple([(name, _distinct(value)) for name, value in wanted.items()]))
@@ -52,12 +53,12 @@ class AbstractRule:
         return known
 
     def infer(self, specs: list[Spec], statics: dict[str, Any]) -> tuple[list[Spec], Contract]:
-        """Output leaves for Values of which these specs are known, and the contract that tells their form."""
+        """Return output leaves for Values with these specs, and the contract that tells their form."""
         signature = self._ask(specs, self._wanted(statics))
         return [Spec(*what_is_known(leaf)) for leaf in flatten(signature.outputs)[0]], make_contract(signature)
 
     def structure(self, specs: list[Spec], statics: dict[str, Any]) -> TreeDef:
-        """The containers of the results for these specs."""
+        """Return the structure of the results for these specs."""
         kinds: list[Any] = [(spec.dtype, spec.shape) for spec in specs]
         if all(isinstance(dtype, np.dtype) and _is_numbers(shape) for dtype, shape in kinds):
             signature = self(tuple(kinds), statics).signature
@@ -83,7 +84,7 @@ class AbstractRule:
 
 
 class AndContext:
-    """An abstract rule whose results, flat, are followed by one more: what a call keeps for its gradient."""
+    """Append one result to those of an abstract rule, flat: what a call saves for its gradient."""
 
     def __init__(self, rule: AbstractRule, context: Spec) -> None:
         self._rule = rule
@@ -93,12 +94,12 @@ class AndContext:
         return AndContext, (self._rule, self._context)
 
     def __call__(self, kinds: tuple[tuple[Any, tuple[int, ...]], ...], statics: dict[str, Any]) -> Contract:
-        """As `AbstractRule`."""
+        """Return the contract for arrays of these dtypes and shapes, with the saved result last."""
         outputs = flatten(self._rule(kinds, statics).signature.outputs)[0]
         return make_contract(Signature.make(outputs=(*outputs, self._context)))
 
     def infer(self, specs: list[Spec], statics: dict[str, Any]) -> tuple[list[Spec], Contract]:
-        """As `AbstractRule`."""
+        """Return output leaves for Values with these specs, and their contract, with the saved result last."""
         found, contract = self._rule.infer(specs, statics)
         outputs = flatten(contract.signature.outputs)[0]
         return [*found, self._context], make_contract(Signature.make(outputs=(*outputs, self._context)))
@@ -109,14 +110,14 @@ def _is_numbers(shape: Any) -> bool:
 
 
 def _distinct(value: Any) -> Any:
-    """A key for a static argument: 1, 1.0 and True are equal, but no function need treat them alike."""
+    """Return a key for a static argument. 1, 1.0 and True are equal, but no function need treat them alike."""
     if type(value) in (tuple, frozenset):
         return type(value), tuple([_distinct(part) for part in value])
     return type(value), repr(value) if isinstance(value, float | complex) else value
 
 
 def _keywords(rule: Callable[..., Any]) -> frozenset[str] | None:
-    """Names of the keyword-only parameters; None if it takes any keyword."""
+    """Return the names of the keyword-only parameters; None if the function takes any keyword."""
     try:
         entries = inspect.signature(rule).parameters.values()
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Which part of a declaration binds which name, checked once; the result is what the C++ ``Contract`` is built from.
+"""Resolve which part of a declaration binds which name, and encode the result for the C++ ``Contract``.
 
 The encoding is a dict::
 
@@ -27,7 +27,7 @@ __all__ = ["Binding", "DeclarationError", "Encoded", "Kind", "Step"]
 
 
 class Kind(IntEnum):
-    """Kinds of an encoded dim, and what the payload is."""
+    """Number the kinds of an encoded dim; the comments say what the payload is."""
 
     FIXED = 0  # the size
     NAME = 1  # index of the name
@@ -41,7 +41,7 @@ class Kind(IntEnum):
 
 
 class Step(IntEnum):
-    """Operations of a size program."""
+    """Number the operations of a size program."""
 
     CONST = 0
     VAR = 1
@@ -58,7 +58,7 @@ Encoded: TypeAlias = dict[str, Any]
 
 
 class DeclarationError(ValueError):
-    """A declaration whose names do not fit together, and the place to point at."""
+    """Report a declaration whose names do not fit together, and the place to point at."""
 
     def __init__(self, message: str, side: str, leaf: int, dim: int | None) -> None:
         super().__init__(message)
@@ -68,11 +68,11 @@ class DeclarationError(ValueError):
 
 
 class Binding:
-    """The names of a declaration: who binds each, and the encoding.
+    """Resolve the names of a declaration: which part binds each, and the encoding.
 
-    `inputs` are the leaves of the inputs in order, None if undeclared; `like` has for each output the input leaf that
-    it is like, or -1, and is empty for none. A name that nothing binds is a DeclarationError, and so is a size known
-    only after the call where it is needed before.
+    `inputs` are the leaves of the inputs in order, None if undeclared. `like` has the input leaf that each output is
+    like, or -1; it is empty for none. DeclarationError if nothing binds a name, or if a size that is known only after
+    the call is needed before it.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Binding:
     # Each of these returns the encoding, or the text of what is wrong.
 
     def _common(self, dim: DimLike) -> EncodedDim | str | None:
-        """What is encoded alike in inputs and outputs."""
+        """Encode a dim that inputs and outputs encode alike."""
         if dim is None:
             return Kind.ANY, 0
         if isinstance(dim, int):
@@ -221,7 +221,7 @@ class Binding:
         return Kind.SOLVE, (self._name(name), coefficient, constant)
 
     def _program(self, size: int | Dim) -> tuple[tuple[int, int], ...]:
-        """The size in postfix order."""
+        """Return the size as a program in postfix order."""
         if isinstance(size, int):
             return ((Step.CONST, size),)
         program: list[tuple[int, int]] = []
@@ -255,7 +255,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _plain_names(inputs: Sequence[Spec]) -> set[str]:
-    """Names that stand alone in some input, and so are bound by its size."""
+    """Return the names that stand alone in some input, so that its size binds them."""
     found: set[str] = set()
     for spec in inputs:
         for dim in spec.shape or ():
@@ -265,7 +265,7 @@ def _plain_names(inputs: Sequence[Spec]) -> set[str]:
 
 
 def _solvers(inputs: Sequence[Spec]) -> dict[tuple[int, int], str]:
-    """The places where a name that stands nowhere alone is first found in an affine size, and the name."""
+    """Return the first affine size that holds each name which stands alone nowhere, with the name."""
     plain = _plain_names(inputs)
     found: dict[str, tuple[int, int]] = {}
     for leaf, spec in enumerate(inputs):

@@ -1,4 +1,4 @@
-"""From a `Signature` to the C++ ``Contract`` that a call checks."""
+"""Build the C++ ``Contract`` that a call checks from a `Signature`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["OutMode", "ResultForm", "make_contract", "result_form"]
 
 
 class ResultForm(IntEnum):
-    """How the declared outputs come back from the function; the C++ enum of the same name."""
+    """Number the forms in which a function returns the declared outputs; the C++ enum of the same name."""
 
     SINGLE = 0
     TUPLE = 1
@@ -25,7 +25,7 @@ class ResultForm(IntEnum):
 
 
 def result_form(outputs: Any) -> ResultForm:
-    """The form of a tree of output specs."""
+    """Return the form of a tree of output specs."""
     if outputs is None or isinstance(outputs, Spec):
         return ResultForm.SINGLE
     if type(outputs) in (tuple, list) and all(isinstance(part, Spec) for part in outputs):
@@ -43,10 +43,10 @@ def make_contract(
     out_mode: OutMode = OutMode.NONE,
     text_as_utf8: bool = False,
 ) -> Contract:
-    """The Contract of a declaration.
+    """Return the Contract of a declaration; equal declarations share one.
 
-    `form` says how the results come back, if not as the tree of the outputs; bit k of `mutates` that the function
-    writes to input k; `text_as_utf8` that text is treated as the py_func family does: bytes objects in object arrays.
+    `form` is the form of the results, if not that of the output tree. Bit k of `mutates` is set if the function writes
+    to input k. `text_as_utf8` treats text as the py_func family does: bytes objects in object arrays.
     """
     return new_contract(signature, None, form, mutates, out_mode, text_as_utf8)
 
@@ -60,7 +60,7 @@ def new_contract(
     text_as_utf8: bool = False,
     gradient: Any = None,
 ) -> Contract:
-    """As `make_contract`, with an abstract rule and gradient rules, and without sharing."""
+    """Return a new Contract, never shared, with an abstract rule and gradient rules; else as `make_contract`."""
     form = result_form(signature.outputs) if form is None else form
     tree = paths = None
     if form == ResultForm.TREE:

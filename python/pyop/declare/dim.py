@@ -1,8 +1,8 @@
-"""`Dim`: a symbolic size.
+"""Define `Dim`, a symbolic size.
 
-A Dim is a polynomial with integer coefficients, kept in one canonical form, so that two Dims are equal whenever they
-are the same polynomial. What a polynomial cannot say, an inexact floor division, is kept as one more opaque quantity
-beside the names. Names stand for sizes, so they are never negative.
+A Dim is a polynomial with integer coefficients in one canonical form, so two Dims are equal whenever they are the same
+polynomial. An inexact floor division has no polynomial form and is kept as one more opaque quantity beside the names.
+Names stand for sizes, so they are never negative.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def _decides() -> bool:
 
 
 class DimTooLarge(ValueError):
-    """A symbolic size has outgrown what is worth keeping: too many terms, too high a power, or over 64 bits."""
+    """Report a symbolic size that is too large to keep: too many terms, too high a power, or over 64 bits."""
 
 
 class Quotient:
-    """``num // den`` that has no polynomial form. `Dim.__floordiv__` makes sure that equal ones look alike."""
+    """Represent ``num // den`` without a polynomial form. `Dim.__floordiv__` makes equal ones look alike."""
 
     __slots__ = ("_hash", "den", "nesting", "num", "text")
 
@@ -65,7 +65,7 @@ _Terms: TypeAlias = dict[_Monomial, int]
 
 
 class Dim:
-    """A size that is known only at run: a polynomial over names.
+    """Represent a size that is known only at run: a polynomial over names.
 
     Sums, differences and products are simplified, constant results are plain ints, and ``//`` is exact where it can
     be. Two Dims are equal if and only if they are the same expression; use `same` to ask whether two sizes agree.
@@ -105,12 +105,12 @@ class Dim:
 
     @property
     def terms(self) -> tuple[tuple[_Monomial, int], ...]:
-        """The terms of the sum: factors (names and `Quotient`) and their coefficient."""
+        """Return the terms of the sum: factors (names and `Quotient`) and their coefficient."""
         return self._terms
 
     @property
     def names(self) -> frozenset[str]:
-        """The names that the size depends on."""
+        """Return the names that the size depends on."""
         found: set[str] = set()
         for monomial, _ in self._terms:
             for atom in monomial:
@@ -124,7 +124,7 @@ class Dim:
 
     @property
     def name(self) -> str | None:
-        """The name, if the size is one name and nothing else."""
+        """Return the name if the size is exactly one name, else None."""
         if len(self._terms) == 1:
             monomial, coef = self._terms[0]
             if coef == 1 and len(monomial) == 1 and isinstance(monomial[0], str):
@@ -132,7 +132,7 @@ class Dim:
         return None
 
     def affine(self) -> tuple[int, str, int] | None:
-        """``(a, name, b)`` if the size is ``a*name + b``, otherwise None."""
+        """Return ``(a, name, b)`` if the size is ``a*name + b``, otherwise None."""
         terms = dict(self._terms)
         constant = terms.pop((), 0)
         if len(terms) == 1:
@@ -142,7 +142,7 @@ class Dim:
         return None
 
     def evaluate(self, env: Mapping[str, int | Dim]) -> int | Dim:
-        """The size with names replaced by what `env` says; names that it does not hold stay.
+        """Return the size with names replaced by their values in `env`; names that it lacks stay.
 
         Parameters
         ----------
@@ -311,7 +311,7 @@ def _nesting(x: int | Dim) -> int:
 
 
 def _as_operand(x: int | Dim, left: bool = False) -> str:
-    """Text of an operand of ``//``: bare if it reads back as one, in parentheses otherwise."""
+    """Return the text of an operand of ``//``: bare if it reads back as one, in parentheses otherwise."""
     if isinstance(x, int):
         return str(x) if x >= 0 else f"({x})"
     bare = x.name is not None or (left and len(x._terms) == 1 and x._terms[0][1] > 0)
@@ -329,7 +329,7 @@ def _terms_of(x: object) -> tuple[tuple[_Monomial, int], ...] | None:
 
 
 def _from_terms(terms: _Terms) -> int | Dim:
-    """The one way by which a Dim that is not a bare name is made: canonical, and constant ones become ints."""
+    """Return the canonical Dim of these terms, or an int if it is constant. Only bare names are made elsewhere."""
     terms = {monomial: coef for monomial, coef in terms.items() if coef}
     if not terms:
         return 0
@@ -383,7 +383,7 @@ def _divide(num: int | Dim, den: int | Dim) -> int | Dim:
 
 
 def _divide_by_int(num: Dim, den: int) -> int | Dim:
-    """``(den*q + r) // den`` is ``q + r // den``: what divides evenly comes out, r keeps coefficients below den."""
+    """Divide by a number: ``(den*q + r) // den`` is ``q + r // den``, so the coefficients of r stay below den."""
     if den == 0:
         raise ZeroDivisionError(f"the size ({num})//0 divides by zero")
     if den < 0:
@@ -413,7 +413,7 @@ def _divide_by_int(num: Dim, den: int) -> int | Dim:
 
 
 def _exact_quotient(num: Dim, den: Dim) -> int | Dim | None:
-    """``num / den`` if it is a polynomial: long division by one divisor, given up at the first remainder."""
+    """Return ``num / den`` if it is a polynomial, else None: long division that stops at the first remainder."""
     lead, lead_coef = den._terms[0]
     quotient: _Terms = {}
     rest: int | Dim = num

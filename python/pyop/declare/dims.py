@@ -1,4 +1,4 @@
-"""Sizes of which some are not known: `Dim`, `Extent`, and arithmetic on them.
+"""Compute with sizes that may be unknown: `Dim`, `Extent`, and arithmetic on them.
 
 An extent is an ``int``, a `Dim` (known only at run, but related to other sizes), or ``None`` (nothing is known).
 """
@@ -29,29 +29,29 @@ def _known(operation: Callable[..., int | Dim], a: Extent, b: Extent) -> Extent:
 
 
 def add(a: Extent, b: Extent) -> Extent:
-    """``a + b``; None if either is unknown."""
+    """Return ``a + b``; None if either is unknown."""
     return _known(operator.add, a, b)
 
 
 def sub(a: Extent, b: Extent) -> Extent:
-    """``a - b``; None if either is unknown."""
+    """Return ``a - b``; None if either is unknown."""
     return _known(operator.sub, a, b)
 
 
 def mul(a: Extent, b: Extent) -> Extent:
-    """``a * b``; None if either is unknown, except that zero times anything is zero."""
+    """Return ``a * b``; None if either is unknown, except that zero times anything is zero."""
     if (isinstance(a, int) and a == 0) or (isinstance(b, int) and b == 0):
         return 0
     return _known(operator.mul, a, b)
 
 
 def floordiv(a: Extent, b: Extent) -> Extent:
-    """``a // b``; None if either is unknown."""
+    """Return ``a // b``; None if either is unknown."""
     return _known(operator.floordiv, a, b)
 
 
 def prod(extents: Iterable[Extent]) -> Extent:
-    """The product of sizes: how many elements a shape has.
+    """Return the product of sizes: the number of elements of a shape.
 
     >>> print(prod([2, Dim("n"), 3]), prod([2, None]), prod([None, 0]))
     6*n None 0
@@ -63,7 +63,7 @@ def prod(extents: Iterable[Extent]) -> Extent:
 
 
 def same(a: Extent, b: Extent) -> bool | None:
-    """Whether two sizes are equal: True and False are proofs, None means that it depends on the run.
+    """Return whether two sizes are equal. True and False are proofs, None means that it depends on the run.
 
     >>> n = Dim("n")
     >>> same(n + 1, 1 + n), same(n, n + 1), same(2 * n, 3), same(n, 3)
@@ -91,11 +91,10 @@ def same(a: Extent, b: Extent) -> bool | None:
 
 
 def broadcast_shapes(*shapes: tuple[Extent, ...] | None) -> tuple[Extent, ...] | None:
-    """The shape that arrays of these shapes broadcast to; None (unknown rank) if one of them is None. Two sizes that
-    are different numbers, neither of them 1, are a ValueError.
+    """Return the shape that arrays of these shapes broadcast to; None (unknown rank) if one of them is None.
 
-    A symbolic size broadcast with a number other than 1 must be that number (or 1) at run; two different symbolic sizes
-    give an unknown one.
+    ValueError for two sizes that are different numbers, neither of them 1. A symbolic size broadcast with a number
+    other than 1 must be that number (or 1) at run. Two different symbolic sizes give an unknown one.
 
     >>> n = Dim("n")
     >>> broadcast_shapes((n, 1), (3,)) == (n, 3)

@@ -1,4 +1,4 @@
-"""NumPy dtypes in the text of declarations, and out of it."""
+"""Read NumPy dtypes from the text of declarations, and write them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PYTHON_TYPES: Final = (bool, int, float, complex, str, bytes, object)
 
 @lru_cache(maxsize=512)
 def dtype_named(text: str) -> AnyDType | str | None:
-    """The native dtype, or the type variable, that a text names; None if it names neither.
+    """Return the native dtype, or the type variable, that a text names; None if it names neither.
 
     A type variable is one upper-case letter, optionally followed by digits, that is not a NumPy type code: T, T1, X.
 
@@ -67,7 +67,7 @@ def _of_ml_dtypes(name: str) -> AnyDType | None:
 
 
 def is_of_kind(dtype: AnyDType, kind: str) -> bool:
-    """Whether a dtype may be bound to a type variable of this name; those of ml_dtypes are what their names say.
+    """Return whether a dtype may be bound to a type variable of this name; ml_dtypes are judged by their names.
 
     >>> import numpy as np
     >>> is_of_kind(np.dtype("float32"), "floating"), is_of_kind(np.dtype("int8"), "floating")
@@ -88,7 +88,7 @@ _BEGINNINGS: Final = {"i": "int", "u": "uint", "f": "float", "c": "complex"}
 
 
 def dtype_name(dtype: AnyDType | str | None) -> str:
-    """Text that `dtype_named` reads back; for a structured dtype, which has no such text, NumPy's own."""
+    """Return text that `dtype_named` reads back; NumPy's own for a structured dtype, which has no such text."""
     if dtype is None:
         return "_"
     if isinstance(dtype, str):
@@ -114,9 +114,9 @@ def dtype_name(dtype: AnyDType | str | None) -> str:
 
 
 def as_dtype(obj: Any) -> AnyDType | str | None:
-    """A dtype as the user gives it: text, np.dtype, scalar type, dtype class, or None for any.
+    """Return the dtype that the user gave as text, np.dtype, scalar type, dtype class, or None for any.
 
-    Byte order is a matter of how an array is stored, not of what a function takes: it is dropped.
+    Byte order is dropped: it describes how an array is stored, not what a function takes.
     """
     if obj is None:
         return None
@@ -148,7 +148,7 @@ def as_dtype(obj: Any) -> AnyDType | str | None:
 
 
 def expected_dtype(text: str) -> str:
-    """What to say about a text that is not a dtype."""
+    """Return the error text for a text that is not a dtype, with a close match if there is one."""
     from difflib import get_close_matches  # only on the way to an error
 
     known = {np.dtype(code).name for code in np.typecodes["All"]} | {"str", "bytes", "object", "void"}

@@ -1,4 +1,4 @@
-"""What a declaration says about the outputs, when of the inputs only specs are known."""
+"""Infer the outputs of a declaration from the specs of the inputs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Shape: TypeAlias = tuple[Extent, ...] | None
 
 
 class _Mismatch(Exception):
-    """Why an argument is not as declared."""
+    """Report that an argument does not match its declaration."""
 
 
 class _Scope:
-    """What the names of one call are bound to, as far as that is known."""
+    """Bind the names of one call, as far as they are known."""
 
     def __init__(self) -> None:
         self.sizes: dict[str, Extent] = {}  # a name bound to None is bound, but to an unknown size
@@ -100,9 +100,10 @@ def infer_outputs(
     given: Sequence[Spec],
     label: Callable[[int], str],
 ) -> list[Spec]:
-    """The specs of the outputs for inputs of which the given is known; a ValueError if that cannot be what is declared.
+    """Return the specs of the outputs for inputs with the specs `given`; ValueError if these contradict the
+    declaration.
 
-    `like` holds the input leaf that each output is like (-1 for none), or nothing; `label` says what to call an input.
+    `like` holds the input leaf that each output is like (-1 for none), or nothing. `label` names an input for errors.
     """
     scope = _Scope()
     known = [what_is_known(spec) for spec in given]
@@ -143,7 +144,7 @@ def infer_outputs(
 
 
 def _aligned(scope: _Scope, spec: Spec, got: Shape, gufunc: bool) -> list[tuple[DimLike, Extent]]:
-    """Pairs of a declared dim and the size it meets; leading dimensions are set aside."""
+    """Pair each declared dim with the size it meets; leading dimensions are set aside."""
     declared = spec.shape
     if declared is None:
         if gufunc:
@@ -179,7 +180,7 @@ def _aligned(scope: _Scope, spec: Spec, got: Shape, gufunc: bool) -> list[tuple[
 
 
 def _absent(declared: Sequence[Spec], shapes: Sequence[Shape]) -> set[str]:
-    """Names of the optional core dimensions that are left out: those of an argument of too low a rank."""
+    """Return the names of the optional core dimensions that arguments of too low a rank leave out."""
     absent: set[str] = set()
     for spec, shape in zip(declared, shapes, strict=True):
         if shape is not None and len(shape) < len(_present(spec.shape or (), absent)):
@@ -248,7 +249,7 @@ def _output(scope: _Scope, spec: Spec, loop: Shape, k: int) -> Spec:
 
 
 def what_is_known(spec: Spec) -> tuple[AnyDType | None, Shape]:
-    """A given spec without what only a declaration can mean."""
+    """Return the dtype and shape of a spec without the entries that only a declaration can have."""
     dtype = None if isinstance(spec.dtype, str) else spec.dtype
     if spec.shape is None:
         return dtype, None
@@ -264,7 +265,7 @@ def what_is_known(spec: Spec) -> tuple[AnyDType | None, Shape]:
 
 
 def _any_length(declared: AnyDType, got: AnyDType) -> bool:
-    """Text or bytes of which one has no length of its own, so that any fits."""
+    """Return whether one of two text or bytes dtypes has no length of its own, so that any length fits."""
     return declared.kind == got.kind and declared.kind in "US" and (not declared.itemsize or not got.itemsize)
 
 

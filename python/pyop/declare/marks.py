@@ -1,4 +1,4 @@
-"""The entries of a declared shape that are neither a number nor a symbolic size."""
+"""Define the entries of a declared shape that are neither a number nor a symbolic size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Broadcast", "DimLike", "Late", "Mark", "Optional", "Variadic", "is_o
 
 
 class Mark:
-    """A named entry of a shape; the subclasses say what kind of entry."""
+    """Represent a named entry of a shape; the subclasses are the kinds of entry."""
 
     __slots__ = ("name",)
 
@@ -42,14 +42,14 @@ class Mark:
 
 
 class Variadic(Mark):
-    """``*batch``: any number of dimensions, the same ones wherever the name stands."""
+    """Represent ``*batch``: any number of dimensions, the same ones wherever the name stands."""
 
     __slots__ = ()
     _template = "*{}"
 
 
 class Late(Mark):
-    """``n!``: a size that is known only after the call; ``Late()``, written ``_!``, has no name (an empty one)."""
+    """Represent ``n!``, a size that is known only after the call; ``Late()``, written ``_!``, has an empty name."""
 
     __slots__ = ()
     _template = "{}!"
@@ -65,14 +65,14 @@ class Late(Mark):
 
 
 class Optional(Mark):
-    """``n?`` of a gufunc declaration: a core dimension that an argument may lack."""
+    """Represent ``n?`` of a gufunc declaration: a core dimension that an argument may lack."""
 
     __slots__ = ()
     _template = "{}?"
 
 
 class Broadcast(Mark):
-    """``n|1`` of a gufunc declaration: a core dimension of size n or 1."""
+    """Represent ``n|1`` of a gufunc declaration: a core dimension of size n or 1."""
 
     __slots__ = ()
     _template = "{}|1"
@@ -82,5 +82,5 @@ DimLike: TypeAlias = int | Dim | Mark | EllipsisType | None
 
 
 def is_open(dim: DimLike) -> bool:
-    """Whether a dim stands for any number of dimensions."""
+    """Return whether a dim stands for any number of dimensions."""
     return dim is Ellipsis or isinstance(dim, Variadic)

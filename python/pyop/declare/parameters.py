@@ -1,4 +1,4 @@
-"""What a Python callable takes: which parameters are arrays, which are static, whether it has ``out``."""
+"""Read the parameters of a Python callable: arrays, static ones, and ``out``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["OutMode", "Parameters", "check_by_name", "check_name", "default_name
 
 
 class OutMode(IntEnum):
-    """Whether the function has a keyword-only parameter ``out``; the C++ enum of the same name."""
+    """Tell how a function takes the keyword-only parameter ``out``; the C++ enum of the same name."""
 
     NONE = 0
     OPTIONAL = 1
@@ -26,7 +26,7 @@ class OutMode(IntEnum):
 
 
 class Parameters(NamedTuple):
-    """The parameters of a callable, sorted as `pyop.op` understands them."""
+    """Hold the parameters of a callable, sorted as `pyop.op` understands them."""
 
     arrays: tuple[str, ...] = ()
     n_required: int = 0
@@ -41,7 +41,7 @@ class Parameters(NamedTuple):
 
     @classmethod
     def of(cls, fn: Callable[..., Any]) -> Parameters:
-        """The parameters of `fn`; of a builtin that does not tell, any number of arrays and any keyword."""
+        """Return the parameters of `fn`; any arrays and keywords for a builtin without a signature."""
         if type(fn) is FunctionType and not fn.__dict__:  # no signature of another function's, or of its own
             return cls._of_function(fn)
         if isinstance(fn, NativeKernel):
@@ -76,7 +76,7 @@ class Parameters(NamedTuple):
 
     @classmethod
     def _of_ufunc(cls, fn: np.ufunc) -> Parameters:
-        """As `of`: ufuncs of older releases of NumPy tell no signature."""
+        """Return the parameters of a ufunc; older releases of NumPy give ufuncs no signature."""
         arrays = ("x",) if fn.nin == 1 else tuple(f"x{k + 1}" for k in range(fn.nin))
         how = ("where",) if fn.signature is None else ("axes", "axis", "keepdims")
         return cls(
@@ -91,7 +91,7 @@ class Parameters(NamedTuple):
 
     @classmethod
     def _of_function(cls, fn: FunctionType) -> Parameters:
-        """As `of`, from the code: making a signature takes longer than tracing a short function."""
+        """Return the parameters from the code object: making a signature takes longer than tracing a short function."""
         code, defaults = fn.__code__, fn.__defaults__ or ()
         n, n_by_name = code.co_argcount, code.co_kwonlyargcount
         positional, keyword_only = code.co_varnames[:n], code.co_varnames[n : n + n_by_name]
@@ -117,7 +117,7 @@ class Parameters(NamedTuple):
         )
 
     def declared(self, n: int) -> Parameters:
-        """The same if the first `n` are declared arrays: those behind, which have defaults, are static."""
+        """Return the parameters with the first `n` as arrays; those behind, which have defaults, become static."""
         rest = self.arrays[n:]
         if not rest:
             return self
@@ -154,7 +154,7 @@ def _declared_in_class(fn: Callable[..., Any]) -> bool:
 
 
 def default_name(fn: Callable[..., Any]) -> str:
-    """A node name for a callable: what it is called in the source, made of letters a name may have."""
+    """Return a node name for a callable: its name in the source, with only the letters a name may have."""
     inner: Any = fn
     while isinstance(inner, functools.partial):
         inner = inner.func
@@ -169,7 +169,7 @@ _NAME = r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*"
 
 
 def check_name(name: Any) -> str:
-    """A name given by the user, or the reason why it cannot be one."""
+    """Return a name given by the user; TypeError or ValueError, with the reason, if it cannot be one."""
     if not isinstance(name, str):
         raise TypeError(f"a name must be a str, got {type(name).__name__} {name!r:.80}")
     if not (name.isidentifier() or re.fullmatch(_NAME, name)):

@@ -1,7 +1,7 @@
-"""Callables that put flat arguments back into the containers a function takes.
+"""Put flat arguments back into the containers that a function takes.
 
-The core passes arrays as a flat list. Where a function takes them inside tuples, lists or dicts, what the core calls
-is one of these. They compare by what they do, so that equal calls are merged.
+The core passes arrays as a flat list. Where a function takes them inside tuples, lists or dicts, the core calls one of
+these callables. They compare by what they do, so that equal calls are merged.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def deeper(depth: int) -> int:
 
 
 def replaced(x: Any, change: Callable[[Any], Any]) -> Any:
-    """Arguments of a NumPy function with every object in them changed: in tuples, lists, dicts and slices too."""
+    """Return arguments of a NumPy function with `change` applied to every object, inside containers and slices too."""
     kind = type(x)
     try:  # recorded calls go through here: counting levels would cost a sixth
         if kind is tuple or kind is list:
@@ -48,7 +48,7 @@ def replaced(x: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def walk(x: Any, depth: int = 0) -> Iterator[Any]:
-    """The objects in nested tuples, lists, dicts and slices."""
+    """Yield the objects in nested tuples, lists, dicts and slices."""
     items: Iterable[Any]
     if isinstance(x, (tuple, list)):
         items = x
@@ -65,7 +65,7 @@ def walk(x: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def holds(x: Any, kind: type, depth: int = 0) -> bool:
-    """Whether something of this type lies inside nested tuples, lists, dicts and slices."""
+    """Return whether nested tuples, lists, dicts and slices hold an object of this type."""
     found = type(x)
     if found is kind:
         return True
@@ -92,7 +92,7 @@ _LEAVES = frozenset((Value, np.ndarray, int, float, bool, str, type(None)))
 
 
 def spelled_index(key: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The index that `getitem_with_bounds` is given: slices are tuples of three, other items tuples of one.
+    """Return the index that `getitem_with_bounds` spells: slices are tuples of three, other items tuples of one.
 
     >>> from pyop.declare.rebuild import spelled_index
     >>> spelled_index(((1, None, 2), (0,)))
@@ -102,12 +102,12 @@ def spelled_index(key: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def getitem_with_bounds(array: Any, key: tuple[Any, ...]) -> Any:
-    """``array[key]`` of an index spelled by tuples, in which a graph finds the bounds that it computes."""
+    """Return ``array[key]`` for an index spelled by tuples, so that a graph finds the bounds that it computes."""
     return array[spelled_index(key)]
 
 
 def unflatten_each(trees: Iterable[TreeDef], leaves: Sequence[Any]) -> list[Any]:
-    """One object a tree, from the leaves of all of them."""
+    """Return one object for each tree, built from the leaves of all of them."""
     found, start = [], 0
     for tree in trees:
         found.append(tree.unflatten(leaves[start : start + tree.num_leaves]))
@@ -116,8 +116,9 @@ def unflatten_each(trees: Iterable[TreeDef], leaves: Sequence[Any]) -> list[Any]
 
 
 def call_on_tree(fn: Callable[..., Any], tree: TreeDef, leaves: tuple[Any, ...]) -> CallOnTree:
-    """``fn(*args, **kwargs)`` where ``(args, kwargs)`` is rebuilt from leaves: a static object, or `CallOnTree.ARRAY`
-    where the next array stands.
+    """Return a callable for ``fn(*args, **kwargs)`` that rebuilds ``(args, kwargs)`` from leaves.
+
+    A leaf is a static object, or `CallOnTree.ARRAY` where the next array stands.
     """
     places: list[Any] = []
 
@@ -137,10 +138,10 @@ def call_on_tree(fn: Callable[..., Any], tree: TreeDef, leaves: tuple[Any, ...])
 
 
 def call_with_sizes(func: Callable[..., Any], args: Any, kwargs: Any, carriers: dict[str, tuple[Any, int]]) -> Any:
-    """``func(*args, **kwargs)`` with numbers in the place of symbolic sizes.
+    """Call ``func(*args, **kwargs)`` with numbers in place of symbolic sizes.
 
-    `carriers` says where they are found: an array and which of its axes has the size of this name; -1, the counter of a
-    loop, where the array is the number.
+    `carriers` gives, by name, an array and the axis that has this size. Axis -1 means that the array is itself the
+    number: the counter of a loop.
     """
     env: dict[str, int | Dim] = {
         name: int(array.shape[axis] if axis >= 0 else array) for name, (array, axis) in carriers.items()
@@ -153,14 +154,14 @@ def call_with_sizes(func: Callable[..., Any], args: Any, kwargs: Any, carriers: 
 
 
 class MergedByValue:
-    """A callable of nodes: nodes that call equal ones with the same arguments are computed once."""
+    """Compare a callable of nodes by value: nodes that call equal ones with the same arguments are computed once."""
 
     __slots__: tuple[str, ...] = ()
 
     _pyop_merge_by_value = True
 
     def _identity(self) -> tuple[Any, ...]:
-        """What equal ones have in common, beside the type: `_key`, or all that they hold."""
+        """Return what makes two callables of a type equal: `_key`, or everything that they hold."""
         key: tuple[Any, ...] | None = getattr(self, "_key", None)
         return tuple([getattr(self, name) for name in self.__slots__]) if key is None else key
 
@@ -172,7 +173,7 @@ class MergedByValue:
 
 
 class CallOnTrees(MergedByValue):
-    """``fn(tree, tree, ...)``: each positional argument is rebuilt from a run of the arrays."""
+    """Call ``fn(tree, tree, ...)``, each positional argument rebuilt from a run of the arrays."""
 
     __slots__ = ("fn", "trees")
 
@@ -184,7 +185,7 @@ class CallOnTrees(MergedByValue):
         return self.fn(*unflatten_each(self.trees, arrays), **static)
 
     def bind(self, instance: Any) -> CallOnTrees:
-        """The same for a method of an instance."""
+        """Return the same callable for the method of an instance."""
         return CallOnTrees(MethodType(self.fn, instance), self.trees)
 
     def __repr__(self) -> str:
@@ -192,7 +193,7 @@ class CallOnTrees(MergedByValue):
 
 
 class CallForOne(MergedByValue):
-    """``fn(*args, **kwargs)[0]``, for a function that returns a tuple or list of one."""
+    """Call ``fn(*args, **kwargs)[0]``, for a function that returns a tuple or list of one."""
 
     __slots__ = ("fn",)
 
@@ -208,7 +209,7 @@ class CallForOne(MergedByValue):
 
 
 def _static_key(leaf: Any) -> Any:
-    """Equal for leaves that no function can tell apart; by identity where that is not certain."""
+    """Return a key that is equal for leaves no function can tell apart; by identity where that is not certain."""
     if isinstance(leaf, float):
         return float, leaf.hex()
     if leaf is None or type(leaf) in (int, bool, str, bytes, type(Ellipsis)):

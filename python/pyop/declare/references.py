@@ -1,4 +1,4 @@
-"""Functions, contracts and gradient rules by reference: what op of what module they belong to."""
+"""Refer to functions, contracts and gradient rules by the op of a module that they belong to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BY_VALUE = ("_make_skeleton_class", "_make_skel_func", "_locate_function")
 
 
 def found_at(path: str) -> Any:
-    """What stands at an import path in the modules that are imported; None if nothing does."""
+    """Return the object at an import path in the modules already imported, or None."""
     parts = path.split(".")
     for cut in range(len(parts) - 1, 0, -1):
         module = sys.modules.get(".".join(parts[:cut]))
@@ -29,24 +29,24 @@ def found_at(path: str) -> Any:
 
 
 def path_of_op(op: Op) -> str | None:
-    """The import path that leads to an op; None if there is none."""
+    """Return the import path that leads to an op, or None."""
     module, name = getattr(op, "__module__", None), getattr(op, "__qualname__", None)
     path = f"{module}.{name}"
     return path if module and name and found_at(path) is op else None
 
 
 def by_path(x: Any) -> Any:
-    """An object that a pickle may name by its import path; None for one that it must not.
+    """Return an object that a pickle may name by its import path; None for one that it must not.
 
-    What a script has defined is not there in another process. pickle names it all the same, cloudpickle sends it along,
-    but only functions and classes; of other objects it asks no more than pickle does, so who asks has to be seen.
+    A definition of a script is missing in another process. pickle names it all the same. cloudpickle sends it along,
+    but only functions and classes; it treats other objects as pickle does, so the pickler has to be looked up.
     """
     module = getattr(x, "__module__", None)
     return None if module is not None and _goes_by_value(module) else x
 
 
 def _goes_by_value(module: str) -> bool:
-    """Whether the pickler that asks sends what a module has defined along."""
+    """Return whether the running pickler sends the definitions of a module along."""
     homes = _asking()
     if module == "__main__":
         return bool(homes)
@@ -56,9 +56,10 @@ def _goes_by_value(module: str) -> bool:
 
 
 def _asking() -> list[Any]:
-    """The modules that define the pickler which asks, if it sends functions by value; none for another.
+    """Return the modules that define the running pickler, if it sends functions by value; else none.
 
-    That is cloudpickle under any name (Ray and older joblib have their own copies), or dill: known by what they have.
+    That is cloudpickle under any name (Ray and older joblib have their own copies), or dill. It is known by its
+    attributes.
     """
     frame = sys._getframe(1)
     while frame.f_back is not None and _package(frame) == "pyop":
@@ -76,12 +77,12 @@ def _package(frame: Any) -> str:
 
 
 def own_attributes(x: Any) -> dict[str, Any] | None:
-    """What a user has set on an op or compiled function, as on any function; None if nothing."""
+    """Return the attributes a user has set on an op or compiled function, as on any function; None if none."""
     return {name: value for name, value in vars(x).items() if not name.startswith("_")} or None
 
 
 def op_of_function(fn: Any) -> Op | None:
-    """The op that was declared with this function and took its name."""
+    """Return the op that was declared with this function and took its name, or None."""
     module, name = getattr(fn, "__module__", None), getattr(fn, "__qualname__", None)
     if not module or not name or "<" in name:
         return None
@@ -90,13 +91,13 @@ def op_of_function(fn: Any) -> Op | None:
 
 
 def op_of_gradient(gradient: Any) -> Op | None:
-    """The op that has these gradient rules, if its import path leads to it."""
+    """Return the op that has these gradient rules, if its import path leads to it, or None."""
     op = op_of_function(gradient.fn)
     return op if op is not None and op.contract.gradient is gradient else None
 
 
 def declared_by_op(fn: Any, contract: Contract | None) -> Op | None:
-    """The op of a node, where the node's contract has rules of the op's and goes by reference."""
+    """Return the op of a node whose contract has the op's rules and is pickled by reference, or None."""
     op = op_of_function(getattr(fn, "fn", fn))
     if op is None or contract is None or op.contract is not contract:
         return None

@@ -1,4 +1,4 @@
-"""`Signature`: what a function declares about the arrays it takes and returns."""
+"""Define `Signature`, the declaration of the arrays a function takes and returns."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _TREES = ("_input_leaves", "_input_structure", "_output_leaves", "_output_struct
 
 
 class Signature:
-    """Specs of the inputs and outputs of a function; immutable.
+    """Declare the specs of the inputs and outputs of a function; immutable.
 
-    Made by `Signature.parse` from text or by `Signature.make` from any spelling.
+    `Signature.parse` makes one from text, `Signature.make` from any spelling.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class Signature:
         dtype: Any = None,
         parameters: Sequence[str] | None = None,
     ) -> Signature:
-        """A signature from any spelling.
+        """Return a signature from any spelling.
 
         Parameters
         ----------
@@ -224,7 +224,7 @@ class Signature:
             raise point_at(str(spec), dim_position(spec, error.dim), message) from None
 
     def taking(self, cast: str = "no", device: str | None = None) -> Signature:
-        """The same declaration, of arguments that may be cast or be on other devices.
+        """Return the same declaration for arguments that may be cast, or lie on other devices.
 
         Examples
         --------
@@ -236,12 +236,12 @@ class Signature:
         return Signature(self.inputs, self.outputs, self.gufunc, self.like, self.like_inputs, cast, device)
 
     def encode(self) -> Encoded:
-        """The form that the C++ ``Contract`` is built from; `pyop.declare.binding` documents it."""
+        """Return the form that the C++ ``Contract`` is built from; `pyop.declare.binding` documents it."""
         taking = {} if self.cast == "no" else {"casting": self.cast}
         return {**self._binding.encoded, **taking, **({"any_device": True} if self.device == "any" else {})}
 
     def cast_to(self, leaf: int, dtype: AnyDType) -> AnyDType | None:
-        """The dtype to which an argument of this dtype is cast for input `leaf`; None if it stays as it is."""
+        """Return the dtype that an argument is cast to for input `leaf`; None if it stays as it is."""
         if self._input_leaves is None or leaf >= len(self._input_leaves):
             return None
         declared = self._input_leaves[leaf].dtype
@@ -250,7 +250,7 @@ class Signature:
         return declared if np.can_cast(dtype, declared, casting=_casting(self.cast)) else None
 
     def infer(self, input_specs: Sequence[Spec]) -> list[Spec]:
-        """Specs of the output leaves, for input leaves of which these specs are known.
+        """Return the specs of the output leaves for input leaves of these specs.
 
         Parameters
         ----------
@@ -285,7 +285,7 @@ class Signature:
         return known.copy()
 
     def _label(self, leaf: int) -> str:
-        """What to call an input leaf: ``argument 1['x']``."""
+        """Return the name of an input leaf in errors: ``argument 1['x']``."""
         assert self._input_structure is not None
         position, _, rest = self._input_structure.leaf_paths()[leaf][1:].partition("]")
         return f"argument {position}{rest}"
@@ -376,7 +376,7 @@ def _dtypes(dtype: Any, n_in: int, n_out: int) -> list[Any]:
 def _like_outputs(
     like: Any, parameters: Sequence[str] | None, inputs: tuple[Any, ...] | None
 ) -> tuple[Any, bool, tuple[str | int, ...], tuple[int, ...]]:
-    """The part of Signature's arguments, from the second on, that ``like=`` makes."""
+    """Return the arguments of Signature, from the second on, for ``like=``."""
     alone = not isinstance(like, tuple | list)
     names = (like,) if alone else tuple(like)
     places = tuple(_like_input(name, parameters, inputs) for name in names)
@@ -384,7 +384,7 @@ def _like_outputs(
 
 
 def _like_input(name: Any, parameters: Sequence[str] | None, inputs: tuple[Any, ...] | None) -> int:
-    """The position among the input leaves of the argument that ``like=`` names."""
+    """Return the position among the input leaves of the argument that ``like=`` names."""
     known = "the function has " + (", ".join(map(repr, parameters or ())) or "no positional parameter")
     if isinstance(name, str):
         if parameters is None:

@@ -1,7 +1,7 @@
-"""Reading the text of a whole function: typed, ``"float64[n], T[n] -> T[]"``, or gufunc, ``"(n,m),(m)->(n)"``.
+"""Read the declaration of a function: typed, ``"float64[n], T[n] -> T[]"``, or gufunc, ``"(n,m),(m)->(n)"``.
 
-A text is a gufunc declaration if its first input is sizes in parentheses; ``()`` alone before the arrow also means
-"no inputs", if what follows the arrow is typed: ``"() -> float64[3]"``.
+A text is a gufunc declaration if its first input is sizes in parentheses. ``()`` alone before the arrow also means
+"no inputs", if the text after the arrow is typed: ``"() -> float64[3]"``.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _NO_INPUTS: Final = re.compile(r"\(\s*\)\s*->(?!\s*\()", re.ASCII)
 
 
 class Place(NamedTuple):
-    """Where a spec stands in the text: its start and those of its dims."""
+    """Hold where a spec stands in the text: its start and those of its dims."""
 
     start: int
     dims: list[int]
 
 
 class SignatureText(NamedTuple):
-    """What a text declares."""
+    """Hold what a text declares."""
 
     inputs: list[Spec]
     outputs: list[Spec]
@@ -60,7 +60,7 @@ def read_signature(text: str) -> SignatureText:
 
 
 def read_spec_list(text: str) -> list[Spec]:
-    """Specs separated by commas; ``()`` for none."""
+    """Read specs separated by commas; ``()`` for none."""
     return _read_outputs(Cursor(text))[0]
 
 

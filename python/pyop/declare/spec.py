@@ -1,4 +1,4 @@
-"""`Spec`: dtype and shape of one array, as a declaration or as what is known of a symbolic value."""
+"""Define `Spec`: dtype and shape of one array, declared or known of a symbolic value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Broadcast", "Late", "Optional", "Spec", "Variadic"]
 
 
 class Spec:
-    """Dtype and shape of one array.
+    """Describe the dtype and shape of one array.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Spec:
 
     @classmethod
     def of(cls, value: Any) -> Spec:
-        """The spec of a concrete example: an array, or what ``np.asarray`` makes one.
+        """Return the spec of an example: an array, or anything that ``np.asarray`` turns into one.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class Spec:
 
     @classmethod
     def make(cls, obj: Any) -> Spec:
-        """A spec from any of its spellings: text, dtype, scalar type, ``(dtype, shape)``, example array, Spec.
+        """Return a spec from any of its spellings: text, dtype, scalar type, ``(dtype, shape)``, example array, Spec.
 
         Parameters
         ----------
@@ -151,12 +151,12 @@ class Spec:
 
     @property
     def ndim(self) -> int | None:
-        """The number of dimensions; None if it is not fixed."""
+        """Return the number of dimensions; None if it is not fixed."""
         return None if self.shape is None or any(map(is_open, self.shape)) else len(self.shape)
 
     @property
     def text(self) -> bool:
-        """Whether the spec is of text of any length: dtype ``str`` with no size of its own."""
+        """Return whether the spec is of text of any length: dtype ``str`` with no size of its own."""
         return isinstance(self.dtype, np.dtype) and self.dtype.kind == "U" and self.dtype.itemsize == 0
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -198,7 +198,7 @@ _set_dtype, _set_shape = _slots.dtype.__set__, _slots.shape.__set__
 
 
 def dim_text(dim: DimLike) -> str:
-    """The text of one entry of a shape."""
+    """Return the text of one entry of a shape."""
     return "_" if dim is None else "..." if dim is Ellipsis else str(dim)
 
 

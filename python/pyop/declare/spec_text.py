@@ -1,4 +1,4 @@
-"""Reading the text of declarations: one array's spec, and what the larger grammars are made of.
+"""Read the text of declarations: one array's spec, and the parts of larger grammars.
 
     spec  = dtype [ "[" dims "]" ]  |  "[" dims "]"
     dtype = a NumPy name or code | type variable | "_"
@@ -40,7 +40,7 @@ _DIM: Final = "a size (3, n, n+1), '_', '...', '*name' or 'name!'"
 
 
 def point_at(text: str, position: int, message: str) -> ValueError:
-    """An error that shows the text with a caret under one character of it."""
+    """Return a ValueError that shows the text with a caret under one character of it."""
     start = max(0, position - _WINDOW)
     before = "".join(map(_visible, text[start:position]))
     after = "".join(map(_visible, text[position : position + _WINDOW]))
@@ -56,7 +56,7 @@ def _visible(character: str) -> str:
 
 
 class Cursor:
-    """A position in the text of a declaration, and the steps that move it."""
+    """Hold a position in the text of a declaration, with the steps that move it."""
 
     def __init__(self, text: str) -> None:
         if not isinstance(text, str):
@@ -67,11 +67,11 @@ class Cursor:
             raise self.error(f"expected a declaration of at most {_MAX_TEXT} characters, got {len(text)}")
 
     def error(self, message: str, at: int | None = None) -> ValueError:
-        """A ValueError that points at a position, by default the current one."""
+        """Return a ValueError that points at a position, by default the current one."""
         return point_at(self.text, self.position if at is None else at, message)
 
     def unexpected(self, expected: str) -> ValueError:
-        """The error for something other than what the grammar expects here."""
+        """Return the error for text other than the grammar expects here."""
         end = self.position >= len(self.text)
         got = "the end" if end else repr(self.text[self.position])
         return self.error(f"expected {expected}, got {got}")
@@ -92,7 +92,7 @@ class Cursor:
         return False
 
     def at(self, literal: str) -> bool:
-        """Whether a literal is next."""
+        """Return whether a literal is next."""
         return self.text.startswith(literal, self.position)
 
     def skip(self) -> bool:
@@ -100,13 +100,13 @@ class Cursor:
         return bool(self.match(_SPACE))
 
     def at_end(self) -> bool:
-        """Whether nothing but whitespace is left."""
+        """Return whether only whitespace is left."""
         self.skip()
         return self.position >= len(self.text)
 
 
 def read_spec(cursor: Cursor) -> tuple[RawSpec, list[int]]:
-    """One spec, and where each of its dims starts."""
+    """Read one spec; return it with the start of each of its dims."""
     cursor.skip()
     dtype: AnyDType | str | None = None
     if not cursor.at("["):
@@ -121,7 +121,7 @@ def read_spec(cursor: Cursor) -> tuple[RawSpec, list[int]]:
 
 
 def read_dtype(cursor: Cursor) -> AnyDType | str | None:
-    """A dtype, a type variable, or None for ``_``."""
+    """Read a dtype or a type variable; return None for ``_``."""
     start = cursor.position
     token = cursor.match(_DTYPE)
     if token is None:
@@ -163,7 +163,7 @@ def _read_dims(cursor: Cursor) -> tuple[tuple[DimLike, ...], list[int]]:
 
 
 def read_dim(cursor: Cursor) -> DimLike:
-    """One entry of a shape."""
+    """Read one entry of a shape."""
     if cursor.take("..."):
         return Ellipsis
     start = cursor.position
@@ -207,7 +207,7 @@ def _product(cursor: Cursor, depth: int) -> int | Dim:
 
 
 def _sign(cursor: Cursor, signs: tuple[str, ...], depth: int) -> str | None:
-    """The next operator, if it is one of these; otherwise the cursor stays before the whitespace."""
+    """Return the next operator, if it is one of these; otherwise leave the cursor before the whitespace."""
     start = cursor.position
     spaced = cursor.skip()
     for sign in signs:

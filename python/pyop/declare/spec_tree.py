@@ -1,4 +1,4 @@
-"""Trees of specs: made from what the user writes, and written as text."""
+"""Make trees of specs from what the user writes, and write them as text."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["core_text", "dim_position", "make_inputs", "make_outputs", "one_or_a
 
 
 def make_outputs(outputs: Any) -> Any:
-    """A tree of Spec from a tree of anything that makes one; text at the top may hold several specs."""
+    """Return a tree of Spec from a tree of spellings; text at the top may hold several specs."""
     return one_or_all(read_spec_list(outputs)) if isinstance(outputs, str) else _make(outputs, "outputs")
 
 
 def make_inputs(inputs: Any) -> tuple[Any, ...]:
-    """One tree of Spec for each positional argument."""
+    """Return one tree of Spec for each positional argument."""
     if isinstance(inputs, str):
         return tuple(read_spec_list(inputs))
     if type(inputs) in (tuple, list):
@@ -36,7 +36,7 @@ def make_inputs(inputs: Any) -> tuple[Any, ...]:
 
 
 def one_or_all(specs: list[Spec]) -> Any:
-    """What a list of outputs declares: one spec is the output itself, and not a tuple of one."""
+    """Return the only spec of a list, else a tuple: one output is not a tuple of one."""
     return specs[0] if len(specs) == 1 else tuple(specs)
 
 
@@ -52,7 +52,7 @@ def _make(tree: Any, what: str) -> Any:
 
 
 def _is_pair(x: Any) -> bool:
-    """Whether a tuple is (dtype, shape) and not two specs: its second part holds a size that can be no spec."""
+    """Return whether a tuple is (dtype, shape) and not two specs: its second part has a size that is no spec."""
     if type(x) is not tuple or len(x) != 2 or not isinstance(x[0], str | type | np.dtype):
         return False
     shape = x[1]
@@ -64,7 +64,7 @@ def _is_pair(x: Any) -> bool:
 
 
 def tree_text(tree: Any) -> str:
-    """The tree as Python would write it, with the text of specs for leaves."""
+    """Return the tree as Python would write it, with the text of specs for leaves."""
     if isinstance(tree, Spec):
         return str(tree)
     if type(tree) is list:
@@ -78,12 +78,12 @@ def tree_text(tree: Any) -> str:
 
 
 def core_text(spec: Spec) -> str:
-    """The core shape of an array of a gufunc declaration."""
+    """Return the core shape of an array of a gufunc declaration."""
     return f"({','.join(map(dim_text, spec.shape or ()))})"
 
 
 def dim_position(spec: Spec, dim: int | None) -> int:
-    """Where a dim starts in the text of the spec."""
+    """Return where a dim starts in the text of the spec."""
     if dim is None or spec.shape is None:
         return 0
     behind = ",".join(map(dim_text, spec.shape[dim:]))
