@@ -1,4 +1,4 @@
-"""How a Python function becomes an op: the decorator, its gradient rules, TensorFlow's front door."""
+"""Turn a Python function into an op: the decorator, its gradient rules, TensorFlow's ``py_func``."""
 
 from .._core import Op
 from ..deferred import methods_of

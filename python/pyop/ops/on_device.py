@@ -1,6 +1,6 @@
-"""Calls of ops that are declared with device="any": arrays of other devices go through as they are.
+"""Call ops that are declared with device="any", passing arrays of other devices through unchanged.
 
-They are checked by what they say of themselves, ``shape`` and ``dtype``; everything else is as in any other call.
+Such arrays are checked by their ``shape`` and ``dtype``; all else is as in any other call.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["device_call"]
 
 
 def device_call(op: Op, arrays: tuple[Any, ...], statics: dict[str, Any]) -> Any:
-    """A call of an op with device="any", arguments by position and static ones by name."""
+    """Call an op with device="any", arguments by position and static ones by name."""
     if op.contract._parts[4] is not None:
         raise TypeError(f'op {op.name!r} has an abstract rule, and device="any" needs outputs that are declared')
     given = [x if is_on_device(x) else _core.op_argument(op, k, x) for k, x in enumerate(arrays)]
@@ -47,7 +47,7 @@ def _named(op: Op) -> str:
 
 
 def _lent(x: Any) -> Any:
-    """Read-only, as ops have their arguments."""
+    """Return a read-only view, as ops receive their arguments."""
     if type(x) is not np.ndarray:
         return x
     view = x.view()

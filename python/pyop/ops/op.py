@@ -1,4 +1,4 @@
-"""The `op` decorator: a Python function declares what it takes and returns."""
+"""Define the `op` decorator, with which a Python function declares what it takes and returns."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def make_op(
     stateful: bool,
     origin: str | None = None,
 ) -> Op:
-    """An Op from its parts."""
+    """Return an Op from its function, contract, signature and parameters."""
     if signature.inputs is not None:
         parameters = parameters.declared(len(signature.inputs))
     trees = None
@@ -270,7 +270,7 @@ def _mutates_mask(mutates: Any, signature: Signature, parameters: Parameters) ->
 
 
 def _bound_name(self: Op) -> str | None:
-    """The name by which an instance (or class) gives this op, if it is the op of a bound method."""
+    """Return the name by which an instance or class gives this op, if it is the op of a bound method, else None."""
     method = self.__wrapped__
     name: str | None = getattr(self, "__name__", None)
     if not isinstance(method, MethodType) or name is None:
@@ -280,7 +280,10 @@ def _bound_name(self: Op) -> str | None:
 
 
 def _reduce(self: Op) -> Any:
-    """Pickled by import path, as functions and methods are, if one leads back to the op; else by what it is made of."""
+    """Pickle the op by its import path, as functions and methods are, if one leads back to it.
+
+    Otherwise pickle the arguments of `remade`.
+    """
     name = _bound_name(self)
     if name is not None:
         return getattr, (self.__wrapped__.__self__, name)
@@ -300,7 +303,7 @@ def remade(
     attributes: dict[str, Any],
     origin: str | None = None,
 ) -> Op:
-    """The op that `_reduce` has taken apart."""
+    """Return the op that `_reduce` has taken apart."""
     made = make_op(fn, contract, signature, Parameters.of(fn), name=name, stateful=stateful, origin=origin)
     for key, value in attributes.items():
         setattr(made, key, value)
@@ -311,7 +314,7 @@ def remade(
 
 
 def _deepcopy(self: Op, memo: dict[int, Any]) -> Op:
-    """The op itself, as copies of functions are; of a bound method, the op of the copied instance."""
+    """Return the op itself, as copies of functions do; for a bound method, the op of the copied instance."""
     name = _bound_name(self)
     return self if name is None else getattr(deepcopy(self.__wrapped__.__self__, memo), name)
 

@@ -1,4 +1,4 @@
-"""What an op has for gradients: the decorators `Op.vjp`, `Op.jvp` and `Op.jac`, and ``pyop.op(grad=...)``."""
+"""Declare gradients of an op: the decorators `Op.vjp`, `Op.jvp` and `Op.jac`, and ``pyop.op(grad=...)``."""
 
 from __future__ import annotations
 
@@ -159,14 +159,17 @@ def jac(
 
 
 def _declare_fallback(self: Op, grad: str) -> None:
-    """What ``pyop.op(grad="fd")`` and ``grad="cs"`` mean."""
+    """Set the fallback that ``pyop.op(grad="fd")`` or ``grad="cs"`` asks for."""
     if grad not in ("fd", "cs"):
         raise ValueError(f'grad is "fd" (central differences) or "cs" (complex step), got {grad!r:.80}')
     _gradient_of(self).fallback = grad
 
 
 def _gradient_of(self: Op) -> Any:
-    """The `OpGradient` of an op; made, with a contract of the op's own that holds it, when it is first asked for."""
+    """Return the `OpGradient` of an op.
+
+    The first call makes it, with a contract of the op's own that holds it.
+    """
     if self.contract.gradient is None:
         parameters = Parameters.of(self.__wrapped__)
         abstract = vars(self).get("_abstract_rule")

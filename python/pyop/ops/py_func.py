@@ -1,8 +1,8 @@
-"""TensorFlow's ``py_func`` and ``numpy_function``, on arrays and Values alike.
+"""Provide TensorFlow's ``py_func`` and ``numpy_function``, on arrays and Values alike.
 
-One strict semantics, that of TensorFlow's graphs: the number and the dtypes of the results must be what `Tout` says,
-nothing is cast, text is UTF-8 bytes in object arrays. Unlike there, arguments are read-only, the exception of the
-function stays itself, and equal stateless calls are merged.
+The semantics are those of TensorFlow's graphs. The results must have the number and the dtypes that `Tout` says,
+nothing is cast, and text is UTF-8 bytes in object arrays. Unlike there, arguments are read-only, the function's
+exception is raised as it is, and equal stateless calls are merged.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def numpy_function(
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
-    """`py_func`, also usable as a decorator: ``@numpy_function(Tout=np.float32)``.
+    """Call `py_func`, or return a decorator that does: ``@numpy_function(Tout=np.float32)``.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def numpy_function(
 
 
 def output_spec(dtype: Any) -> Spec:
-    """The spec of one entry of `Tout`; TypeError if that is no dtype."""
+    """Return the spec of one entry of `Tout`; TypeError if that is no dtype."""
     if dtype in (str, bytes) or (isinstance(dtype, str) and dtype in _TEXT):
         return Spec(np.dtype(object))
     if dtype is None or isinstance(dtype, dict | list | tuple):
@@ -156,7 +156,7 @@ def output_spec(dtype: Any) -> Spec:
 
 
 def make_function_op(func: Callable[..., Any], outputs: Any, form: ResultForm, stateful: bool, name: str | None) -> Op:
-    """An op of the py_func family: any number of inputs, text as UTF-8 bytes."""
+    """Return an op of the py_func family: any number of inputs, text as UTF-8 bytes."""
     return _function_op(func, *_declare(outputs, form), stateful, name)
 
 
