@@ -1,4 +1,4 @@
-"""Graphs, and NumPy on the Values in them."""
+"""Build graphs, and apply NumPy to the Values in them."""
 
 from .._core import Plan
 from ..deferred import methods_of

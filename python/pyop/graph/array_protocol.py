@@ -1,7 +1,7 @@
-"""NumPy's functions on Values: each call becomes a node, or is answered from what is known of the Values.
+"""Apply NumPy's functions to Values: a call adds a node, or is answered from what is known of the Values.
 
-`array_ufunc` and `array_function` are what ``Value.__array_ufunc__`` and ``Value.__array_function__`` call. The specs
-of the results come from `pyop.functions`; a function without a rule gives one Value of which nothing is known.
+``Value.__array_ufunc__`` and ``Value.__array_function__`` call `array_ufunc` and `array_function`. The specs of the
+results come from `pyop.functions`. A function without a rule gives one Value of unknown dtype and shape.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NUMBERS: list[Any] = []
 
 
 def to_specs(x: Any) -> Any:
-    """The same arguments with a Spec in place of each Value."""
+    """Return the same arguments with a Spec in place of each Value."""
     return replaced(x, _to_spec)
 
 
@@ -47,7 +47,7 @@ def _to_spec(x: Any) -> Any:
 
 
 def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A ufunc, or one of its methods, on Values: a node of the graph they belong to.
+    """Apply a ufunc, or one of its methods, to Values: add a node to the graph they belong to.
 
     >>> import numpy as np, pyop
     >>> with pyop.Graph() as g:
@@ -87,7 +87,7 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
 
 
 def _refuse_plain_out(ufunc: np.ufunc, method: str, out: Any) -> None:
-    """A Value that is to go into an array of the function's own."""
+    """Raise if ``out`` of a ufunc on Values is a plain array."""
     if any(issubclass(type(item), np.ndarray) for item in (out or ())):
         name = _ufunc_name(ufunc, method)
         said = (
@@ -101,7 +101,7 @@ def _refuse_plain_out(ufunc: np.ufunc, method: str, out: Any) -> None:
 def array_function(
     func: Callable[..., Any], types: Iterable[type], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    """A function of NumPy on Values: a node, or an answer where shapes and dtypes are enough for one.
+    """Apply a function of NumPy to Values: add a node, or answer from shapes and dtypes where they are enough.
 
     It returns Values in the container that NumPy would return arrays in, or a plain Python object.
 
@@ -164,7 +164,7 @@ def array_function(
 
 
 def _out_of(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a call has for ``out``, by keyword or by position; None if nothing."""
+    """Return the ``out`` of a call, given by keyword or by position; None if it has none."""
     if "out" in kwargs or not any(type(x) is Value for x in args[1:]):
         return kwargs.get("out")
     at = position_of_out(func)
@@ -173,7 +173,7 @@ def _out_of(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
 
 @lru_cache(maxsize=512)
 def position_of_out(func: Callable[..., Any]) -> int | None:
-    """Which argument of a function of NumPy ``out`` is, if one may be given by position."""
+    """Return the position of the argument ``out`` of a NumPy function; None if it cannot be given by position."""
     import inspect
 
     try:
@@ -185,12 +185,12 @@ def position_of_out(func: Callable[..., Any]) -> int | None:
 
 
 def _leaves_of(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """Containers in the container that a function returns, flattened for the node."""
+    """Return the results of a function as a flat tuple, for the node."""
     return tuple(flatten(func(*args, **kwargs))[0])
 
 
 def _is_foreign(x: Any) -> bool:
-    """Whether an operand of another library has a say in ufuncs itself."""
+    """Return whether an operand of another library takes part in ufuncs by its own ``__array_ufunc__``."""
     return not issubclass(type(x), (Value, Dim, np.ndarray, np.generic)) and hasattr(type(x), "__array_ufunc__")
 
 
@@ -223,7 +223,7 @@ TESTS = (np.allclose, np.array_equal, np.array_equiv)
 
 
 def _bool_of(func: Any, made: Value) -> Any:
-    """The bool of the call that is traced, a decision; the Value where a graph is made by hand."""
+    """Return the bool of the traced call, as a decision; the Value where a graph is made by hand."""
     found = value_decided(made, "t")
     if found is not NotImplemented:
         return found
@@ -291,7 +291,7 @@ def _dtype(func: Any, a: Any) -> np.dtype[Any]:
 
 
 def _of_dtypes(func: Any, *args: Any, **kwargs: Any) -> Any:
-    """Functions that look at dtypes alone take a dtype as well as an array."""
+    """Call a function that looks at dtypes alone, which takes a dtype as well as an array."""
     return func(*(_dtype(func, arg) if isinstance(arg, Value) else arg for arg in args), **kwargs)
 
 
@@ -304,7 +304,7 @@ def _min_scalar_type(func: Any, a: Any) -> np.dtype[Any]:
 
 
 def _of_stand_ins(func: Any, *args: Any, **kwargs: Any) -> Any:
-    """Functions that look at dtype and shape alone: given arrays of these, which take no memory."""
+    """Call a function that looks at dtype and shape alone, on stand-ins that take no memory."""
     return func(*(_stand_in(func, arg) for arg in args), **kwargs)
 
 

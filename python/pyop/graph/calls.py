@@ -1,4 +1,4 @@
-"""A call of any function with Values among its arguments becomes a node."""
+"""Add a node for a call of any function with Values among its arguments."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _flat_call(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 
 
 def _has_arrays(args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> bool:
-    """Whether an array stands inside a container, beside Values."""
+    """Return whether an array stands inside a container, beside Values."""
     flat = sum(issubclass(type(a), np.ndarray) for a in (*args, *kwargs.values()))
     values = any(isinstance(leaf, Value) for leaf in leaves)
     return values and sum(issubclass(type(leaf), np.ndarray) for leaf in leaves) > flat

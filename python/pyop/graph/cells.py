@@ -1,5 +1,6 @@
-"""Places as readers know them: a cell of a notebook by its number, not by the temporary file that it is compiled as;
-and the line of theirs that a warning is about.
+"""Show places as readers know them, and find the line of theirs that a warning is about.
+
+A cell of a notebook is shown by its number, not by the temporary file that it is compiled as.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ OWN = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 def shown_file(file: str) -> str:
-    """``In [3]`` for the file of a cell, other files as they are.
+    """Return ``In [3]`` for the file of a cell, other files as they are.
 
     >>> from pyop.graph.cells import shown_file
     >>> shown_file("model.py")
@@ -33,7 +34,7 @@ def shown_file(file: str) -> str:
 
 
 def shown_place(origin: str) -> str:
-    """The same for ``file:line``.
+    """Return ``file:line`` with the file as `shown_file` gives it.
 
     >>> from pyop.graph.cells import shown_place
     >>> shown_place("model.py:12")
@@ -44,7 +45,7 @@ def shown_place(origin: str) -> str:
 
 
 def place_in(code: CodeType, line: int | None = None) -> str:
-    """The place of a function, or of a line of it.
+    """Return the place of a function, or of a line of it, as ``file:line``.
 
     >>> from pyop.graph.cells import place_in
     >>> place_in(compile("0", "model.py", "eval"), 12)
@@ -54,7 +55,7 @@ def place_in(code: CodeType, line: int | None = None) -> str:
 
 
 def named_place(name: str, function: Callable[..., Any]) -> str:
-    """A function by name and, if it has code, by the place of that, whatever wraps it.
+    """Return a function's name and, if it has code, its place, whatever wraps it.
 
     >>> import math
     >>> from pyop.graph.cells import named_place

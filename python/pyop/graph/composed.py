@@ -1,7 +1,7 @@
-"""Functions of NumPy that are a few simpler ones: on Values they become the nodes of those, which run as native loops.
+"""Compose functions of NumPy from simpler ones on Values, so that their nodes run as native loops.
 
-Each does what NumPy's own code does with arrays, in the same order, so the bits and the warnings are the same. It gives
-`NotImplemented` for what it does not know how to do; then the function becomes one node, and is called as it is.
+Each does what NumPy's own code does with arrays, in the same order, so the bits and the warnings are the same. It
+returns `NotImplemented` for arguments that it does not handle; then the function becomes one node that calls it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["COMPOSED"]
 
 
 def _is_axis(a: Any, axis: Any) -> bool:
-    """Whether something is a Value of known dtype and rank, and has an axis."""
+    """Return whether `a` is a Value of known dtype and rank that has this axis."""
     return (
         isinstance(a, Value)
         and a.dtype is not None
@@ -58,7 +58,7 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: Any = -1) -> Any:
 
 
 def _matrix_rank(A: Any, *args: Any, **kwargs: Any) -> Any:
-    """Of less than two dimensions it is an int of Python's, which goes by the contents: a decision."""
+    """Return the rank of an array of less than two dimensions, a Python int by its contents: a decision."""
     if not isinstance(A, Value) or A.shape is None or len(A.shape) > 1:
         return NotImplemented
     some: Any = np.any(A != 0)
@@ -67,7 +67,10 @@ def _matrix_rank(A: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _only_of_arrays(func: Callable[..., Any]) -> Callable[..., Any]:
-    """NumPy takes the real nan for a complex scalar without a number, and for an array of no dimension its element."""
+    """Return an implementation that refuses a complex scalar, and otherwise returns `NotImplemented`.
+
+    NumPy returns the real nan for a complex scalar that is nan, and for an array of no dimension its element.
+    """
 
     def refused(a: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(a, Value) and a._is_scalar is not False and a.dtype is not None and a.dtype.kind == "c":

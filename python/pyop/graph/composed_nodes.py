@@ -1,4 +1,4 @@
-"""Nodes whose function is a few simpler ones: what csrc/plan/steps/composed_step.cpp asks for them."""
+"""Build the plans of nodes whose function is a few simpler ones, for csrc/plan/steps/composed_step.cpp."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ _plans: dict[Any, tuple[Any, ...]] = {}
 
 
 def composed_part(graph: Any, index: int, disable: tuple[str, ...], fast: bool) -> tuple[Any, ...]:
-    """The plan of a node's part, and whether its arguments have to lie in C order; an empty tuple if there is none.
+    """Return the plan of a node's part, and whether its arguments have to lie in C order.
+
+    The tuple is empty if there is none.
 
     >>> import numpy as np, pyop
     >>> graph = pyop.trace(lambda x: np.median(x), "float64[5]")
@@ -50,7 +52,7 @@ def composed_part(graph: Any, index: int, disable: tuple[str, ...], fast: bool) 
 
 
 def _key_of(node: Any, call: Any, disable: tuple[str, ...], fast: bool) -> Any:
-    """Equal for nodes whose parts are the same; None where that is not to be told."""
+    """Return a key that is equal for nodes with the same part; None where that cannot be told."""
     names = [f"<{k}>" for k in range(len(node.inputs))]
     named = call_of(node, names)
     text = repr((named.args, named.kwargs))

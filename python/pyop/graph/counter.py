@@ -1,8 +1,8 @@
-"""`Counter`: the number of an iteration, while the body of a loop is written down once for all of them.
+"""Define `Counter`, the number of an iteration while the body of a loop is recorded once for all of them.
 
-It stands for a Python int, and is a symbolic size (`Dim`) for indices and for arithmetic with integers, so that
-``x[i]`` and ``x[i + 1:]`` are views like any others. Beside arrays and floats it becomes a `Number`. Whatever cannot be
-done without the number (a comparison, text, the index of a list) says so to who writes the loop down.
+A Counter stands for a Python int. For indices, and for arithmetic with integers, it is a symbolic size (`Dim`), so
+``x[i]`` and ``x[i + 1:]`` are views like any others. Beside arrays and floats it becomes a `Number`. Whatever needs the
+number itself (a comparison, text, the index of a list) reports that to the recorder of the loop.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ _POWERS = 4
 
 
 class Counter:
-    """An int that is `size` in the iteration that is written down; `graph` is where, `needed` is called where the
-    number itself is asked for, and raises.
+    """Stand for an int that is `size` in the iteration that is recorded.
+
+    `graph` is where it is recorded. `needed` is called where the number itself is asked for, and raises.
     """
 
     __slots__ = ("_graph", "_needed", "_size")
@@ -43,7 +44,7 @@ class Counter:
         return int
 
     def number(self) -> Any:
-        """The same as a Number: a Python int that the plan knows."""
+        """Return the counter as a Number: a Python int that the plan knows."""
         return _number_of(self)
 
     # --- with arrays
@@ -96,22 +97,22 @@ class Counter:
 
 
 def is_counter(x: Any) -> bool:
-    """Whether `x` is a Counter; isinstance would ask what it stands for."""
+    """Return whether `x` is a Counter; isinstance would ask what it stands for."""
     return type(x) is Counter
 
 
 def size_of(x: Any) -> Any:
-    """The symbolic size that a Counter is; anything else as it is."""
+    """Return the symbolic size of a Counter; anything else as it is."""
     return x._size if type(x) is Counter else x
 
 
 def has_counters(*arguments: Any) -> bool:
-    """Whether a Counter is among the arguments of a call, in containers and slices too."""
+    """Return whether a Counter is among the arguments of a call, in containers and slices too."""
     return holds(arguments, Counter)
 
 
 def with_sizes(func: Callable[..., Any], *arguments: Any) -> Any:
-    """``func(*arguments)`` with sizes for the Counters among them; where that fails, the numbers are needed."""
+    """Call ``func(*arguments)`` with sizes for the Counters among them; where that fails, the numbers are needed."""
     try:
         return func(*replaced(arguments, size_of))
     except Exception:
@@ -181,7 +182,7 @@ def _bitwise(op: Callable[[Any, Any], Any]) -> tuple[Callable[..., Any], Callabl
 
 
 def _mod(self: Counter, other: Any) -> Any:
-    """What is left of a division by a known number is a number that is counted, too."""
+    """Return the remainder by a known positive number, which is counted too; else that of the Number."""
     made = _divided(self, other, True) if type(other) is int and other > 0 else None
     return self.number() % other if made is None else made
 
@@ -196,7 +197,7 @@ def _divmod(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def _power(self: Counter, other: Any, modulus: Any = None) -> Any:
-    """A small power is a product, and counted, too."""
+    """Return a small power as a product, which is counted too; else that of the Number."""
     if modulus is not None:
         return self._needed()
     if type(other) is not int or not 0 < other <= _POWERS:

@@ -1,9 +1,9 @@
-"""Decisions by the contents of arrays, while a function is traced for a call whose arrays are at hand.
+"""Decide by the contents of arrays, while a function is traced for a call whose arrays are at hand.
 
-``if x.sum() > 0:`` asks a Value for its truth. It is computed beside the graph, from the arrays of the call, and the
-function goes on with it; the graph gets a guard (`Taken`), which holds a run to the same outcome. A plan whose guard
-finds another one raises `PathLeft`, and the call goes on with the plan of another path (csrc/plan/paths.h). What cannot
-be decided so ends the trace by `RunItself`: then the function itself runs.
+``if x.sum() > 0:`` asks a Value for its truth. pyop computes it from the arrays of the call, apart from the graph, and
+the function goes on with it. The graph gets a guard (`Taken`), which checks in each run that the outcome is the same.
+A plan whose guard finds another outcome raises `PathLeft`, and the call goes on with the plan of another path
+(csrc/plan/paths.h). A decision that cannot be made so ends the trace by `RunItself`: then the function itself runs.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _REMEDY = (
 
 
 class RunItself(BaseException):
-    """The function cannot be traced: it has to run. No `Exception`, so that it gets past the function's own handlers.
+    """End a trace: the function itself has to run. It is no `Exception`, to pass the function's own handlers.
 
     `leaf`: only where its decisions had these outcomes, since it raised there.
     """
@@ -76,7 +76,9 @@ class RunItself(BaseException):
 
 
 class Specialise(BaseException):
-    """The function under trace must know a number. No `Exception`, so that it gets past the function's own handlers."""
+    """Report that the function under trace must know a number. It is no `Exception`, to pass the function's own
+    handlers.
+    """
 
     def __init__(self, places: frozenset[int]) -> None:
         super().__init__("a number is needed while the function is traced")
@@ -84,17 +86,17 @@ class Specialise(BaseException):
 
 
 class OfState(int):
-    """The place of a number that an instance or closure holds, and another one in other calls: it is decided by."""
+    """Mark the place of a number that an instance or closure holds, and that other calls may change: a decision."""
 
 
 class Unrolled(set[Any]):
-    """The loops that cannot be recorded, and the line that the first of them could not be recorded for."""
+    """Hold the loops that cannot be recorded, and the line for which the first of them could not be."""
 
     why = ""
 
 
 def needed_by_loops(needed: Specialise) -> set[Any]:
-    """The loops that have to be unrolled, as one cannot be a node or a number is needed that it carries."""
+    """Return the loops to unroll: those that cannot be a node, or carry a number that is needed."""
     found: set[Any] = set(getattr(needed, "keys", ()))  # loops.rolled.Unroll
     asked: Any = needed.places
     return found | {
@@ -109,7 +111,7 @@ def is_of_arguments(error: BaseException) -> bool:
 
 
 class PathLeft(PyopError):
-    """A plan is of calls for which a decision had another outcome."""
+    """Report a decision with another outcome than the plan was made for."""
 
     path = guard = outcome = 0
 
@@ -123,7 +125,7 @@ class PathLeft(PyopError):
 
 
 class Taken:
-    """A guard: what the function asked of a value, and what it was."""
+    """Guard a plan: what the function asked of a value, and the outcome."""
 
     __slots__ = ("asked", "guard", "line", "outcome", "path")
 
@@ -135,7 +137,7 @@ class Taken:
         self.line = line
 
     def text(self, outcome: int) -> str:
-        """What an outcome says."""
+        """Return an outcome in words."""
         if self.asked == "t":
             return f"a condition is {bool(outcome)}"
         return f"{'a size' if self.asked[0] == 's' else 'an integer'} is {outcome}"
@@ -177,7 +179,7 @@ def _ask(asked: str, value: Any) -> int:
 
 
 class Decisions:
-    """What a function under trace has decided by."""
+    """Hold the decisions of a function under trace, and make new ones."""
 
     __slots__ = (
         "_answers",
@@ -222,7 +224,7 @@ class Decisions:
 
     @property
     def branched(self) -> bool:
-        """Whether there has been a decision."""
+        """Return whether there has been a decision."""
         return len(self.outcomes) > 1
 
     def decide(self, value: Value, asked: str) -> Any:
@@ -303,7 +305,7 @@ class Decisions:
 
     @property
     def calls_others(self) -> bool:
-        """Whether there is a call that nothing is known of."""
+        """Return whether there is a call of an opaque function."""
         return bool(self._opaque)
 
     def know(self, node: int, results: tuple[Any, ...]) -> None:
@@ -336,7 +338,9 @@ class Decisions:
                 self.give_up(f"computes what raises {type(error).__name__} and decides by it")
 
     def computed(self, node: int, output: int) -> Any:
-        """An output of a node, computed beside the graph with all that leads to it; what that raises is raised."""
+        """Compute an output of a node, with all nodes that lead to it, apart from the graph; their exceptions are
+        raised.
+        """
         if node not in self._known and self.graph[node].kind == "constant":
             return self.graph.run(self.graph._value(node, output))
         if node not in self._known:
@@ -371,7 +375,7 @@ class Decisions:
             self._known[index] = tuple(plan(*arrays))
 
     def _take_arguments(self) -> None:
-        """The arguments as a plan gets them: checked and converted, if they are declared."""
+        """Set the arguments as a plan receives them: checked and converted, if they are declared."""
         inputs = [self.graph._value(index, 0) for index in self._given]
         leaves, structure = flatten(inputs)
         arrays = self.graph._compile(leaves, structure, inputs, whole=False, threads=1)(*self._given.values())
@@ -419,7 +423,7 @@ def value_decided(value: Value, asked: str) -> Any:
 
 
 def decides(value: Value) -> bool:
-    """Whether it may be asked for the truth of a Value, in the call that is traced."""
+    """Return whether the traced call may be asked for the truth of a Value."""
     graph: Any = value.graph
     return getattr(graph, "_deciding", None) is not None or recorded_loop(graph) is not None
 
@@ -434,7 +438,7 @@ def size_of(value: Value, axis: int) -> int | None:
 
 
 def has_effects(graph: GraphBase) -> bool:
-    """Whether a graph calls what may not be called twice: stateful ops."""
+    """Return whether a graph calls stateful ops, which may not be called twice."""
     functions = [node.function for node in map(graph.__getitem__, range(len(graph))) if node.stateful]
     return not all(type(fn) is Taken or getattr(type(fn), "_pyop_opaque", False) for fn in functions)
 
@@ -445,7 +449,7 @@ def checks_results(graph: Any) -> bool:
 
 
 def guard_lines(graph: GraphBase) -> list[str]:
-    """The lines at which a graph decides."""
+    """Return the lines at which a graph decides."""
     functions = [graph[k].function for k in range(len(graph)) if graph[k].stateful]
     return [*dict.fromkeys(fn.line for fn in functions if type(fn) is Taken)]
 
@@ -466,7 +470,7 @@ _quiet = _local()
 
 
 class _Quiet:
-    """Nothing is warned of, until a guard is reached."""
+    """Suppress warnings until a guard is reached."""
 
     __slots__ = ("_state", "guard")
 
@@ -490,5 +494,5 @@ def quiet_begin(guard: int) -> None:
 
 
 def quiet_end() -> None:
-    """The end of it, if the guard was not reached."""
+    """End the suppression of warnings, if no guard was reached."""
     _quiet.runs.pop().end()

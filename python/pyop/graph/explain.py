@@ -1,4 +1,4 @@
-"""`Plan.explain`: what became of each line of the user's code."""
+"""Explain a plan: `Plan.explain` tells what became of each line of the user's code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Explanation", "Line", "NodeFate"]
 
 @dataclass(frozen=True)
 class NodeFate:
-    """What became of one node of the graph.
+    """Tell what became of one node of the graph.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class NodeFate:
 
 @dataclass(frozen=True)
 class Line:
-    """The nodes that one line of the source made.
+    """Hold the nodes that one line of the source made.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Line:
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """What became of the code that a plan was made of; printed, it is a table by lines of the source.
+    """Tell what became of the code that a plan was made of; printed, it is a table by lines of the source.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class Explanation:
 
     @property
     def nodes(self) -> Iterator[NodeFate]:
-        """All nodes, line by line."""
+        """Yield all nodes, line by line."""
         return (node for line in self.lines for node in line.nodes)
 
     def __str__(self) -> str:
@@ -130,8 +130,10 @@ class Explanation:
 
 
 def explain(self: Plan) -> Explanation:
-    """What became of each line of the code: what was merged, folded or left out, what runs as which native loop
-    together with what, and what still calls Python, and why.
+    """Return what became of each line of the code.
+
+    It tells what was merged, folded or left out, which native loop runs what together with what, and what still calls
+    Python, and why.
 
     Returns
     -------
@@ -171,7 +173,7 @@ def explain(self: Plan) -> Explanation:
 
 
 def _within(nodes: Iterable[Node]) -> Iterator[tuple[tuple[str, str], str]]:
-    """What loops and branches do, by name and place: it is written in the graph, and run in graphs of their own."""
+    """Yield the nodes in loops and branches, by name and place, with the name of the outer node that runs them."""
     for node in nodes:
         function = unwrapped(node.function)
         for part in ("body", "yes", "no"):
@@ -182,7 +184,7 @@ def _within(nodes: Iterable[Node]) -> Iterator[tuple[tuple[str, str], str]]:
 
 
 def _number_groups(steps: list[tuple[bool, int, int]]) -> dict[int, tuple[int, int]]:
-    """By step that fuses several nodes: the number of the group, and how many there are in it."""
+    """Map each step that fuses several nodes to the number of its group and the count of its nodes."""
     fused = [k for k, (native, members, _) in enumerate(steps) if native and members > 1]
     return {k: (number, steps[k][1]) for number, k in enumerate(fused, 1)}
 
@@ -219,7 +221,7 @@ def _words(
 
 
 def _why(node: Node, disabled: list[str]) -> str:
-    """Why a node is no native step."""
+    """Return why a node is no native step."""
     function = unwrapped(node.function)
     if isinstance(function, OnNumbers):
         return f"{_name(unwrapped(function.fn))} of a Python number, converted as Python and NumPy do"

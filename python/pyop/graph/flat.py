@@ -1,4 +1,4 @@
-"""``x.flat`` of a Value: its elements in the order of rows, and writes to them; ``x.real = ...``, ``x.imag = ...``."""
+"""Provide ``x.flat`` of a Value, with reads and writes in row order, and ``x.real = ...``, ``x.imag = ...``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Flat"]
 
 
 class Flat:
-    """Stands for NumPy's ``flatiter``: reading makes copies, writing writes into the array.
+    """Stand for NumPy's ``flatiter``: reading makes copies, writing writes into the array.
 
     >>> import numpy as np, pyop
     >>> @pyop.compile
@@ -41,7 +41,7 @@ class Flat:
         self._at = 0
 
     def copy(self) -> Any:
-        """The elements in one dimension."""
+        """Return a copy of the elements in one dimension."""
         return self.base.flatten()
 
     def __len__(self) -> int:
@@ -74,7 +74,7 @@ class Flat:
             perform(set_flat, (self.base, key, _raveled(value)), {}, ((0,),), "x.flat[key] = y")
 
     def _place(self, key: Any) -> tuple[Any, ...] | None:
-        """The index of an element in the array, where it is known."""
+        """Return the index of an element in the array, or None where it is not known."""
         shape = self.base.shape
         if not issubclass(type(key), (int, np.integer)) or type(key) is bool or shape is None:
             return None
@@ -96,12 +96,12 @@ class Flat:
 
     @property
     def index(self) -> int:
-        """How many elements ``next`` has given."""
+        """Return the number of elements that ``next`` has given."""
         return self._at
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """The one size."""
+        """Return the shape, of one dimension."""
         return (self.base.size,)
 
 
@@ -137,7 +137,7 @@ def _check_written(self: Any, name: str) -> None:
 
 
 class Writes:
-    """What modules that those of writes import call of them: an attribute of Value."""
+    """Hold the functions that modules call which the modules of writes import: an attribute of Value."""
 
     call_with_out = staticmethod(writes_by_functions.call_with_out)
     ufunc_with_out = staticmethod(writes_by_functions.ufunc_with_out)

@@ -1,7 +1,7 @@
-"""Ufuncs that are not NumPy's own type: numba's, which are an object around one of NumPy's.
+"""Call ufuncs that are not of NumPy's own type: numba's, each an object around one of NumPy's.
 
-numba compiles a loop for new dtypes when it is called with them, into the ufunc of NumPy that it holds. That one is
-what a node can use; the object around it owns the machine code, so a graph that uses the one keeps the other.
+numba compiles a loop for new dtypes when it is called with them, into the NumPy ufunc that it holds. A node uses that
+ufunc. The object around it owns the machine code, so a graph that uses the one keeps the other.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["call", "numpy_ufunc"]
 
 
 def numpy_ufunc(ufunc: Any, inputs: tuple[Any, ...]) -> np.ufunc | None:
-    """The ufunc of NumPy that computes ``ufunc(*inputs)``, with a loop for these dtypes; None if it cannot be told.
+    """Return the ufunc of NumPy that computes ``ufunc(*inputs)``, with a loop for these dtypes; None if unknown.
 
     >>> import numpy as np
     >>> from pyop.graph.foreign_ufuncs import numpy_ufunc
@@ -43,7 +43,7 @@ def numpy_ufunc(ufunc: Any, inputs: tuple[Any, ...]) -> np.ufunc | None:
 
 
 def call(ufunc: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of such a ufunc as a node: of NumPy's ufunc where it is known, else of the object itself."""
+    """Add a node for a call of such a ufunc: of NumPy's ufunc where it is known, else of the object itself."""
     inner = numpy_ufunc(ufunc, inputs) if not kwargs else None
     if inner is None:
         count = getattr(ufunc, "nout", 1)

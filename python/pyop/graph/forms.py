@@ -1,7 +1,7 @@
-"""Whether NumPy has a scalar or an array of no dimension where a Value has no dimension.
+"""Tell NumPy's scalars from arrays of no dimension, where a Value has no dimension.
 
 The two compute alike, but ``+=`` makes another scalar and writes into an array, ``isinstance`` tells them apart, and a
-scalar's ``**`` is not that of an array. A function of NumPy returns scalars unless it stands here.
+scalar's ``**`` is not that of an array. A function of NumPy returns scalars unless it is listed here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _AS_GIVEN_NAMES = (
 
 
 def found(*names: str) -> frozenset[Any]:
-    """The functions of these names below ``numpy`` that the installed release has."""
+    """Return the functions of these names below ``numpy`` that the installed release has."""
     functions = set()
     for name in names:
         try:
@@ -51,7 +51,7 @@ def pass_on(func: Callable[..., Any]) -> None:
 
 
 def is_scalar(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | None:
-    """Whether a result of no dimension that a function of NumPy returns is a scalar; None where that is not known.
+    """Return whether a function of NumPy returns a scalar where the result has no dimension; None if not known.
 
     >>> import numpy as np, pyop
     >>> with pyop.Graph() as g:

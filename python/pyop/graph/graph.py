@@ -1,4 +1,4 @@
-"""`Graph`: a computation written down, to be run in parts or compiled as a whole."""
+"""Define `Graph`, a recorded computation that runs in parts or is compiled as a whole."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REMEMBERED_PLANS = 128
 
 @entered_as_a_whole
 class Graph(GraphBase):
-    """Nodes in creation order, with named inputs and a tree of outputs.
+    """Hold nodes in creation order, with named inputs and a tree of outputs.
 
     Inside ``with graph:`` every call of an op adds a node to it; so does any call on one of its Values.
 
@@ -113,17 +113,17 @@ class Graph(GraphBase):
 
     @property
     def name(self) -> str:
-        """The name of the graph."""
+        """Return the name of the graph."""
         return self._name
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """All nodes, in creation order."""
+        """Return all nodes, in creation order."""
         return tuple(self[i] for i in range(len(self)))
 
     @property
     def outputs(self) -> Any:
-        """The tree of output Values; None if there is none yet."""
+        """Return the tree of output Values; None if there is none yet."""
         if self._outputs is None:
             return None
         leaves, structure = self._output_leaves()
@@ -141,7 +141,7 @@ class Graph(GraphBase):
             self._kept.append(owner)
 
     def input(self, spec: Any = None, name: str | None = None) -> Value:
-        """A Value to be fed when the graph runs.
+        """Add an input and return its Value, to be fed when the graph runs.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class Graph(GraphBase):
         return self._add_input(as_input_spec(spec), "input" if name is None else check_name(name))
 
     def constant(self, value: Any, name: str | None = None) -> Value:
-        """A Value that is known now. The array is copied, so that later changes of it do not matter.
+        """Add a constant and return its Value. The array is copied, so later changes of it do not matter.
 
         Parameters
         ----------
@@ -279,7 +279,7 @@ class Graph(GraphBase):
 
     @staticmethod
     def passes() -> dict[str, str]:
-        """What compiling does to a graph: the name of each pass and what it does, in order.
+        """Return the passes of the compiler, in order: the name of each, and what it does.
 
         Returns
         -------
@@ -313,9 +313,9 @@ class Graph(GraphBase):
         disable: Iterable[str] = (),
         precision: Literal["exact", "fast"] = "exact",
     ) -> Plan:
-        """The whole graph as a callable of its inputs.
+        """Compile the whole graph into a callable of its inputs.
 
-        Also runs the stateful nodes that no output needs.
+        It also runs the stateful nodes that no output needs.
 
         Parameters
         ----------
@@ -452,7 +452,7 @@ class Graph(GraphBase):
 
 
 def twinned(fn: Any) -> Any:
-    """A function of the user's that is about to be called: its twin, where twins are traced (`pyop.tracing.twins`).
+    """Return the twin of a user's function, where twins are traced (`pyop.tracing.twins`); else the function.
 
     >>> from pyop.graph.graph import twinned
     >>> twinned(abs)
@@ -467,7 +467,7 @@ def _key(fetch: Any) -> Any:
 
 
 def as_input_spec(spec: Any) -> Spec:
-    """The spec of an input: text, dtype, `Spec` or an example array; "string" as TensorFlow has it."""
+    """Return the spec of an input: text, dtype, `Spec` or an example array; "string" as TensorFlow has it."""
     if spec is None:
         return Spec()
     if isinstance(spec, str) and spec == "string":
@@ -476,7 +476,7 @@ def as_input_spec(spec: Any) -> Spec:
 
 
 def check_input_spec(spec: Spec) -> Spec:
-    """The spec itself; a TypeError if its dtype is a kind, which inputs of graphs cannot be held to."""
+    """Return the spec; TypeError if its dtype is a kind, to which inputs of graphs cannot be held."""
     if isinstance(spec.dtype, str) and spec.dtype in KINDS:
         raise TypeError(
             f"{spec}: an input of a graph has one dtype, and {spec.dtype!r} is a kind, for declarations of ops: "

@@ -1,4 +1,4 @@
-"""Text and tables as HTML, for what shows itself in a notebook."""
+"""Write text and tables as HTML, for objects that notebooks show."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["clean", "table"]
 
 
 def clean(text: str) -> str:
-    """Text in HTML and SVG: escaped, without what XML does not allow.
+    """Return text for HTML and SVG: escaped, without characters that XML does not allow.
 
     >>> from pyop.graph.html import clean
     >>> clean("<a & 'b'\\x00>")
@@ -24,7 +24,7 @@ def _in_xml(c: int) -> bool:
 
 
 def table(title: str, head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table; its cells are text, and nothing of them markup.
+    """Return an HTML table; its cells are text and contain no markup.
 
     >>> from pyop.graph.html import table
     >>> "<td" in table("t", ["a"], [["<b>"]]), "<b>" in table("t", ["a"], [["<b>"]])

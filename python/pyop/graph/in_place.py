@@ -1,7 +1,7 @@
-"""Augmented assignment on Values, where it takes more than the ufunc's node: ``float32 += float64``, ``complex *=``,
-``**=``, ``@=``, operands whose dtype or shape is not known.
+"""Assign to Values in place (``+=`` and its kin), where it takes more than the ufunc's node.
 
-The dtype and shape are the target's, and NumPy's errors are raised where it has them. Such a node copies its target and
+Those are ``float32 += float64``, ``complex *=``, ``**=``, ``@=``, and operands whose dtype or shape is not known. The
+dtype and shape are the target's, and NumPy's errors are raised where it has them. Such a node copies its target and
 runs NumPy's own operator on the copy.
 """
 
@@ -31,8 +31,10 @@ _UFUNCS: dict[str, np.ufunc] = {f"i{name}": ufunc for name, (_, ufunc) in OPERAT
 
 
 class InPlace(MergedByValue):
-    """``operator.iadd(target.copy(), other)`` and its kin, by the name of the function in `operator`. Where a plan
-    gives the target away, it is written itself."""
+    """Compute ``operator.iadd(target.copy(), other)`` or its kin, by the name of the function in `operator`.
+
+    Where a plan donates the target, the operator writes into the target itself.
+    """
 
     __slots__ = ("method", "operator")
 
@@ -42,7 +44,7 @@ class InPlace(MergedByValue):
 
     @property
     def ufunc(self) -> np.ufunc:
-        """What it computes, apart from the dtype of the result."""
+        """Return the ufunc that it computes, apart from the dtype of the result."""
         return _UFUNCS[self.method]
 
     def __call__(self, target: Any, other: Any) -> Any:
@@ -66,11 +68,10 @@ fill_up_call("in_place_call", InPlace)
 
 
 def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
-    """The Value that an array becomes by an augmented assignment, or the target itself if that is written already;
-    NotImplemented where the other operand has the say.
+    """Return the Value that an array becomes by an augmented assignment, or the target if that is already written.
 
-    `method` is the name of the function in `operator`, `symbol` is for messages. What NumPy raises is raised, or a
-    refusal where something else shows the memory of the target.
+    `method` is the name of the function in `operator`, `symbol` is for messages. It returns NotImplemented where the
+    other operand decides. NumPy's errors are raised, or a refusal where another view shows the memory of the target.
 
     >>> import numpy as np, pyop
     >>> with pyop.Graph() as g:
@@ -124,8 +125,10 @@ _ABSENT = object()
 
 
 def _goes_by_memory(method: str, target: Any, other: Any) -> bool:
-    """Whether NumPy computes it by other loops, with other last bits, where the elements do not lie side by side or are
-    read from the memory that is written."""
+    """Return whether the layout of memory chooses NumPy's loop, and with it the last bits.
+
+    That is so where elements do not lie side by side, or are read from the memory that is written.
+    """
     if not target._views() and not (isinstance(other, Value) and target._is_related(other)):
         return False
     of_complex = target.dtype is None or target.dtype.kind not in "biuf"
@@ -135,12 +138,12 @@ def _goes_by_memory(method: str, target: Any, other: Any) -> bool:
 
 
 def _is_flat(x: Any) -> bool:
-    """Whether it is a Value beside which NumPy lays out a new array as it does the target."""
+    """Return whether `x` is a Value beside which NumPy lays out a new array as it does the target."""
     return isinstance(x, Value) and x.ndim is not None and x.ndim < 2
 
 
 def _with_number(method: str, symbol: str, target: Any, other: Any) -> Any:
-    """By a Python number that is not known yet."""
+    """Apply the augmented assignment with a Python number that is not known yet."""
     if target.dtype is None or target.dtype.kind not in "biuf" or method == "ipow" or not target.ndim:
         specialise(other)
     _check_dtype(_UFUNCS[method], target, other._kind(1))
@@ -160,7 +163,7 @@ def _check_matrix_product(target: Any, other: Any) -> None:
 
 
 def _without_leading(symbol: str, target: Any, other: Any) -> Any:
-    """The matrices without axes of size 1 that the target does not have: NumPy leaves them out."""
+    """Return `other` without leading axes of size 1 that the target lacks: NumPy drops them."""
     sizes = operand(to_specs(other)).shape
     if sizes is None or target.ndim is None or len(sizes) <= max(target.ndim, 2):
         return other
@@ -176,7 +179,7 @@ def _without_leading(symbol: str, target: Any, other: Any) -> Any:
 
 
 def _check_dtype(ufunc: np.ufunc, target: Any, other: Any) -> None:
-    """NumPy's error where the result cannot be cast to the target's dtype."""
+    """Raise NumPy's error if the result cannot be cast to the target's dtype."""
     part = operand(to_specs(other))
     kinds = "biufc"
     if part.dtype is None or target.dtype is None or part.kind not in kinds or target.dtype.kind not in kinds:
@@ -185,7 +188,7 @@ def _check_dtype(ufunc: np.ufunc, target: Any, other: Any) -> None:
 
 
 def _check_shape(ufunc: np.ufunc, target: Any, found: Any) -> None:
-    """NumPy's error where the result has another shape than the target."""
+    """Raise NumPy's error if the result has another shape than the target."""
     have, want = operand(found).shape, operand(target.spec).shape
     if have is None or want is None:
         return

@@ -1,7 +1,6 @@
-"""What is known of a Value before its graph runs: all, where it is computed of constants alone.
+"""Find what is known of a Value before its graph runs: everything, if it is computed of constants alone.
 
-A function that is traced may make arrays of no argument, and go by the numbers in them, for they are the same in every
-call.
+A traced function may make arrays from no argument and branch on their numbers: these are the same in every call.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ __all__ = ["is_known", "key_of_numbers", "numbers_asked", "numbers_of"]
 
 
 def is_known(value: Value) -> bool:
-    """Whether a Value depends on nothing that a run is given.
+    """Return whether a Value depends on nothing that a run is given.
 
     >>> import numpy as np, pyop
     >>> from pyop.graph.known import is_known
@@ -47,7 +46,7 @@ def is_known(value: Value) -> bool:
 
 
 def numbers_of(value: Value) -> Any:
-    """The array that a Value is, if that is known; else None.
+    """Return the array of a Value, if it is known; else None.
 
     >>> import numpy as np, pyop
     >>> from pyop.graph.known import numbers_of
@@ -64,8 +63,10 @@ def numbers_of(value: Value) -> Any:
 
 
 def numbers_asked(value: Value) -> Any:
-    """What NumPy would have where the function under trace asks a Value for its numbers; None if they are not known, or
-    if it was not traced as twins, which alone have Values for arrays that the function makes.
+    """Return what NumPy would have where the function under trace asks a Value for its numbers, or None.
+
+    It is None if they are not known, or if the function was not traced as twins: these alone have Values for arrays
+    that the function makes.
     """
     if getattr(value.graph, "_twins", None) is None or value.dtype is None or not is_known(value):
         return None
@@ -74,8 +75,9 @@ def numbers_asked(value: Value) -> Any:
 
 
 def key_of_numbers(graph: Any, key: Any) -> Any:
-    """An index with integers and arrays for the Values in it that are known: how many elements it picks is known, then,
-    too.
+    """Return an index with integers and arrays for the known Values in it.
+
+    Then the number of elements that it picks is known too.
     """
     if getattr(graph, "_twins", None) is None:
         return key

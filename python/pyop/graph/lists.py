@@ -1,9 +1,9 @@
-"""Lists of symbolic numbers in the place of arrays: ``np.mean([a, b])``, ``np.linalg.solve([[a, b], [c, d]], y)``.
+"""Turn lists of symbolic numbers into arrays: ``np.mean([a, b])``, ``np.linalg.solve([[a, b], [c, d]], y)``.
 
-NumPy makes an array of such a list without asking what lies in it. But which of its arguments a function takes for
-arrays NumPy's protocol does tell, so the question is put to it: the function is called with probes in the place of
-what is symbolic, and with lists that take part in the protocol. Those that it names become arrays (`array_of`) before
-the call is made; all others (axes, shapes, sequences of arrays) are left as they are.
+NumPy makes an array of such a list without asking what lies in it. But NumPy's protocol tells which arguments a
+function takes for arrays. So the function is called with probes in place of symbolic items, and with lists that take
+part in the protocol. Those that it names become arrays (`array_of`) before the call is made; all others (axes, shapes,
+sequences of arrays) stay as they are.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def with_arrays_of_numbers(
 
 
 class _Asked(BaseException):
-    """Raised where NumPy asks who takes part in a call."""
+    """Report, from inside NumPy, that it asks which arguments take part in a call."""
 
     def __init__(self, kinds: frozenset[type]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""`Plan.low_level_callable` and `Plan.ctypes`: plans for callers that want addresses."""
+"""Provide plans for callers that want addresses: `Plan.low_level_callable` and `Plan.ctypes`."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _WAYS = {
 
 
 def low_level_callable(self: Plan, function: str = "quad") -> Any:
-    """The plan as a :class:`scipy.LowLevelCallable`, which SciPy calls without Python in between.
+    """Return the plan as a :class:`scipy.LowLevelCallable`, which SciPy calls without Python in between.
 
-    The plan takes numbers, or arrays that these numbers fill one behind the other, of declared sizes; all are float64,
-    and int64 for ``geometric_transform``. What it raises is raised by SciPy's function, as it is.
+    The plan takes numbers, or arrays that these numbers fill one behind the other, of declared sizes. All are float64,
+    and int64 for ``geometric_transform``. SciPy's function raises the plan's exceptions unchanged.
 
     Parameters
     ----------
@@ -64,9 +64,10 @@ def low_level_callable(self: Plan, function: str = "quad") -> Any:
 
 @property  # type: ignore[misc]
 def _ctypes(self: Plan) -> Any:
-    """``int call(pyop_plan *plan, const void **in, void **out)`` of <pyop/entry.h>, as a ctypes function.
+    """Return ``int call(pyop_plan *plan, const void **in, void **out)`` of <pyop/entry.h> as a ctypes function.
 
-    For `ctypes` itself, and for who takes its functions (numba). It runs without the GIL; pass `plan.address` first.
+    It serves `ctypes` itself, and libraries that take its functions (numba). It runs without the GIL; pass
+    `plan.address` first.
 
     Examples
     --------

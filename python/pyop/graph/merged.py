@@ -1,4 +1,4 @@
-"""Results of a plan that are one array because equal nodes have become one node, and two in NumPy."""
+"""Find results of a plan that are one array, as equal nodes are merged, but two arrays in NumPy."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ Owners = list[tuple[int, int | None, list[tuple[int, int]]] | None]  # what Plan
 
 
 def merges_copies(owners: Owners) -> bool:
-    """Whether results show, by equal nodes that have become one, what may be a copy for each in the function's result.
+    """Return whether merged nodes make results share what may be separate copies in the function's result.
 
-    A reshape copies where an array has steps: ``return x.ravel(), np.ravel(x)`` are two arrays then. Of two equal
-    arrays each result gets one; where one of them is there twice, or with a view, nobody could tell whose that is.
+    A reshape copies where an array has steps: ``return x.ravel(), np.ravel(x)`` are then two arrays. Of two equal
+    arrays each result gets one. Where one of them is there twice, or with a view, nobody could tell whose that is.
     """
     written: dict[int, int] = {}
     names: dict[int | None, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Nodes and outputs of a graph by their names."""
+"""Find nodes and outputs of a graph by their names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["fetched_by_name", "listing", "node_by_name", "output_names"]
 
 
 def output_names(graph: Any) -> list[str]:
-    """How the outputs of a graph are called, in order: by their keys, fields and places in what it returns.
+    """Return the names of a graph's outputs, in order: their keys, fields and positions in the result.
 
     >>> import pyop
     >>> from pyop.graph.names import output_names
@@ -54,7 +54,7 @@ def _walk(name: str, tree: Any) -> Iterator[tuple[str, int]]:
 
 
 def node_by_name(graph: Any, name: str) -> Node:
-    """The node of a name; a KeyError that lists near names if there is none.
+    """Return the node of a name; KeyError that lists similar names if there is none.
 
     >>> import pyop
     >>> from pyop.graph.names import node_by_name
@@ -70,7 +70,7 @@ def node_by_name(graph: Any, name: str) -> Node:
 
 
 def fetched_by_name(graph: Any, name: str) -> Value:
-    """The output of that name, or else the Value.
+    """Return the output of that name, or else the Value.
 
     >>> import pyop
     >>> from pyop.graph.names import fetched_by_name
@@ -100,7 +100,7 @@ def fetched_by_name(graph: Any, name: str) -> Value:
 
 
 def listing(graph: Any) -> str:
-    """The names of a graph, a line a node, and those of its outputs.
+    """Return the names of a graph, a line a node, and those of its outputs.
 
     >>> import pyop
     >>> from pyop.graph.names import listing
@@ -127,7 +127,7 @@ def listing(graph: Any) -> str:
 
 
 def unwrapped_name(node: Node) -> str:
-    """The name of what a node calls."""
+    """Return the name of the function that a node calls."""
     function = unwrapped(node.function)
     return str(getattr(function, "__name__", type(function).__name__.lower()))
 

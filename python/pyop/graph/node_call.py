@@ -1,8 +1,7 @@
-"""Which call a node of a graph makes: read without its wrappers, kept as data, and made again in another graph.
+"""Read the call that a node of a graph makes, keep it as data, and make it again in another graph.
 
-What the core calls may stand in wrappers (`pyop.declare.rebuild`) that put arrays into containers, sizes into
-arguments, or take one result out of its container. `call_of` takes them off; `record_of` and `add` copy a node,
-wrappers and all.
+The core may call wrappers (`pyop.declare.rebuild`) that put arrays into containers, sizes into arguments, or take one
+result out of its container. `call_of` takes them off. `record_of` and `add` copy a node with its wrappers.
 """
 
 from __future__ import annotations
@@ -26,7 +25,8 @@ __all__ += ["unwrapped"]
 
 @dataclass(frozen=True, slots=True)
 class NodeCall:
-    """``function(*args, **kwargs)``, with one object for each input of the node among the arguments.
+    """Describe ``function(*args, **kwargs)``, with one object for each input of the node among the arguments.
+
     `inputs` are those objects.
     """
 
@@ -40,7 +40,7 @@ class NodeCall:
 
     @property
     def nested(self) -> bool:
-        """Whether inputs stand inside containers among the arguments, or sizes have to be put in."""
+        """Return whether inputs stand inside containers among the arguments, or sizes have to be put in."""
         return self.carriers is not None or _any_inside((*self.args, *self.kwargs.values()), self.inputs)
 
     def packed(self, results: tuple[Any, ...]) -> Any:
@@ -88,7 +88,7 @@ def _arguments(node: Node, inputs: Sequence[Any]) -> tuple[tuple[Any, ...], dict
 
 
 def _any_inside(arguments: Sequence[Any], arrays: Sequence[Any]) -> bool:
-    """Whether an argument is a container with arrays in it."""
+    """Return whether an argument is a container with arrays in it."""
     known = set(map(id, arrays))
     waiting = [x for x in arguments if id(x) not in known]
     seen: dict[int, Any] = {}  # a container may hold itself
@@ -127,7 +127,7 @@ def kept_nodes(graph: Any) -> list[int]:
 
 @dataclass(frozen=True)
 class Record:
-    """One node as it was created: what a record leaves out every copy of a graph loses."""
+    """Record one node as it was created. Every copy of a graph loses what a record leaves out."""
 
     kind: str
     name: str

@@ -1,10 +1,10 @@
-"""Calls of Python that nothing is known of, as nodes: what ``pyop.compile(f, fallback=True)`` makes of other libraries.
+"""Record calls of opaque Python functions as nodes, for other libraries under ``pyop.compile(f, fallback=True)``.
 
-What such a function returns is learnt from the first call (`pyop.tracing.foreign`): how many arrays in which
-containers, their dtypes and shapes. A run that finds anything else raises `Differs`, and the function that was compiled
-runs itself. The function gets copies, laid out as the arrays are, and may do with them what it likes but write into
-them, or return memory that somebody else has, too. The results of the call that was learnt from are those of the first
-run, so that it is called as often as it would be.
+The first call teaches what such a function returns (`pyop.tracing.foreign`): the arrays, their containers, dtypes and
+shapes. A run that finds anything else raises `Differs`, and the compiled function runs its original. The function gets
+copies, laid out as the arrays are. It may do anything with them but write into them, or return memory that is held
+elsewhere too. The results of the call that was learnt from are those of the first run, so that the number of calls is
+the same as without a plan.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _INT64 = range(-(1 << 63), 1 << 63)
 
 
 class Differs(PyopError):
-    """A call returned, or did, something else than the one that was learnt from."""
+    """Report that a call returned, or did, something else than the one that was learnt from."""
 
 
 class Callback:
-    """A function that holds symbolic arrays, as an argument of the call: made anew, around the arrays of a run."""
+    """Rebuild an argument function that holds symbolic arrays, around the arrays of a run."""
 
     __slots__ = ("function", "held")
 
@@ -42,7 +42,7 @@ class Callback:
         self.held = held  # how many objects it holds, which come before it among the leaves
 
     def around(self, held: Sequence[Any]) -> FunctionType:
-        """The function with other objects in its closure and for its defaults."""
+        """Return the function with other objects in its closure and for its defaults."""
         fn = self.function
         n, m = len(fn.__closure__ or ()), len(fn.__defaults__ or ())
         cells = tuple(map(CellType, held[:n]))
@@ -52,7 +52,7 @@ class Callback:
 
 
 def copy_of(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A copy with the same strides.
+    """Return a copy with the same strides.
 
     >>> import numpy as np
     >>> from pyop.graph.opaque import copy_of
@@ -70,7 +70,10 @@ def copy_of(a: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def as_given(kind: Any, array: Any) -> Any:
-    """What the function gets for an array of the plan: a copy, a scalar of NumPy (`kind` True), a number of Python."""
+    """Return the argument for an array of the plan.
+
+    It is a copy, a scalar of NumPy (`kind` is True), or a number of this Python type.
+    """
     if kind is None:
         return copy_of(array)
     found = np.asarray(array)[()]
@@ -78,7 +81,7 @@ def as_given(kind: Any, array: Any) -> Any:
 
 
 class Learnt:
-    """What one call has returned: its containers, and what its leaves are."""
+    """Hold what one call has returned: its containers and a description of its leaves."""
 
     __slots__ = ("leaves", "results", "tree", "why")
 
@@ -129,7 +132,7 @@ class Learnt:
         return "static", x
 
     def same(self, other: Learnt, sized: bool) -> bool:
-        """Whether another call has returned the like, of the same sizes if it is `sized`."""
+        """Return whether another call has returned the same kinds of results, of the same sizes if `sized`."""
         if other.why or self.tree != other.tree:
             return False
         if sized:
@@ -137,12 +140,12 @@ class Learnt:
         return list(map(_without_sizes, self.leaves)) == list(map(_without_sizes, other.leaves))
 
     def specs(self, sized: bool) -> list[Spec]:
-        """Of the arrays."""
+        """Return the specs of the arrays."""
         return [Spec(a.dtype, a.shape if sized else (None,) * a.ndim) for a in self.results]
 
     @property
     def scalar(self) -> bool | None:
-        """Whether results of no dimension are scalars, as a node has it; None if some are, and some are not."""
+        """Return whether results of no dimension are scalars, for the node; None if only some are."""
         kinds = {leaf[0] in ("scalar", "number") for leaf in self.leaves if leaf[0] in ("scalar", "number")}
         kinds |= {False for leaf in self.leaves if leaf[0] in ("array", "held") and not leaf[2]}
         return None if len(kinds) > 1 else True in kinds
@@ -153,14 +156,14 @@ def _without_sizes(leaf: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _opened(x: Any) -> Any:
-    """Results with names (``OptimizeResult``) as what they hold."""
+    """Return a result with names (``OptimizeResult``) as its class and its items, else the object."""
     if isinstance(x, dict) and type(x) is not dict and type(x).__module__.startswith("scipy."):
         return _Bunch(type(x)), dict(x)
     return x
 
 
 class _Bunch:
-    """The class of a result with names, where its items come next."""
+    """Hold the class of a result with names, before its items."""
 
     def __init__(self, kind: type) -> None:
         self.kind = kind
@@ -173,13 +176,13 @@ class _Bunch:
 
 
 def _is_held(x: np.ndarray[Any, Any]) -> bool:
-    """Whether somebody else has the memory of a result: a view of what somebody keeps."""
+    """Return whether somebody else holds the memory of a result, which is then a view."""
     base = x.base
     return base is not None and sys.getrefcount(base) > 3
 
 
 class OpaqueCall:
-    """What such a node calls: with the arrays of a run in the place of those of the first call."""
+    """Call the function of an opaque node with the arrays of a run in place of those of the first call."""
 
     _pyop_opaque = True
 
@@ -249,7 +252,7 @@ def _same_bits(a: Any, b: Any) -> bool:
 
 
 def rebuilt(learnt: Learnt, handles: Sequence[Any], given: Sequence[Any]) -> Any:
-    """The result with symbolic arrays in it: `handles` those of the node, `given` the arguments."""
+    """Return the result with symbolic arrays in it: `handles` are those of the node, `given` the arguments."""
     rest = iter(handles)
     leaves = [
         given[leaf[1]] if leaf[0] == "argument" else leaf[1] if leaf[0] == "static" else next(rest)

@@ -1,4 +1,4 @@
-"""What stands to the left of an operator: NumPy's scalars do not say that they were asked by an operator."""
+"""Tell an operator from a call of its ufunc: a NumPy scalar on the left does not report which it was."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ __all__ = ["is_written_as_operator"]
 
 
 def is_written_as_operator() -> bool:
-    """Whether the calling Python code is at an operator, and not at a call.
+    """Return whether the calling Python code is at an operator, and not at a call.
 
-    ``np.float64(2) ** y`` and ``np.power(np.float64(2), y)`` both come as a call of the ufunc, but NumPy computes the
+    ``np.float64(2) ** y`` and ``np.power(np.float64(2), y)`` both arrive as a call of the ufunc, but NumPy computes the
     first with its arithmetic of scalars.
     """
     frame = sys._getframe(1)

@@ -1,9 +1,9 @@
-"""Functions of NumPy that plans compute as a few simpler ones (`composed_nodes.py`): how they are written down.
+"""Define how plans compute functions of NumPy by simpler ones (`composed_nodes.py`).
 
-A node keeps its function. When it is compiled a part is written for it: a graph of the functions that it is made of,
-which all run natively. Each part does what NumPy's function does with arrays, rounding for rounding. What it does not
-know how to do gives `NotImplemented`; what is told only by the numbers is a `Checked`: where a check does not hold when
-the plan runs, or where anything would warn or raise, the function itself is called.
+A node keeps its function. At compile time a part is recorded for it: a graph of simpler functions, which all run
+natively. Each part does what NumPy's function does with arrays, rounding for rounding. It returns `NotImplemented` for
+arguments that it does not handle. A condition on the numbers is a `Checked`: where it does not hold when the plan
+runs, or where anything would warn or raise, the function itself is called.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ IN_ANY_LAYOUT: set[Any] = set()
 
 
 class Checked:
-    """The result of a part, if all these Values of one truth are true."""
+    """Hold the result of a part that is valid if all these Values of one truth are true."""
 
     def __init__(self, result: Any, *checks: Any) -> None:
         self.result = result
@@ -43,42 +43,42 @@ def part_of(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any
 
 
 def in_any_layout(*functions: Any) -> None:
-    """The results of these parts lie as NumPy's do whatever the arguments' order in memory is."""
+    """Register parts whose results lie in memory as NumPy's do, whatever the order of the arguments is."""
     IN_ANY_LAYOUT.update(functions)
 
 
 def is_value(x: Any) -> bool:
-    """Whether it is a Value, and no array or number."""
+    """Return whether it is a Value, and no array or number."""
     return type(x) is Value
 
 
 def is_float(*values: Any) -> bool:
-    """Whether all are Values of float64 or of float32, of one dtype."""
+    """Return whether all are Values of float64, or all of float32."""
     return all(type(x) is Value and x.dtype is not None and x.dtype.char in "df" for x in values) and (
         len({x.dtype for x in values}) <= 1
     )
 
 
 def is_double(*values: Any) -> bool:
-    """Whether all are Values of float64."""
+    """Return whether all are Values of float64."""
     return all(type(x) is Value and x.dtype == np.float64 for x in values)
 
 
 def axis_in(axis: Any, ndim: int) -> int | None:
-    """An axis counted from the front, or None if it is none."""
+    """Return an axis counted from the front, or None if the array has no such axis."""
     return axis % ndim if type(axis) is int and -ndim <= axis < ndim else None
 
 
 def along(x: Any, axis: int, part: Any) -> Any:
-    """``x[part]`` along an axis."""
+    """Return ``x[part]`` along an axis."""
     return x[(slice(None),) * axis + (part,)]
 
 
 def all_of(truths: Any) -> Any:
-    """Whether all of them are true."""
+    """Return whether all truths are true, as a Value."""
     return np.all(truths) if truths.ndim else truths
 
 
 def is_number(x: Any) -> bool:
-    """Whether it is a number of Python that is no subclass."""
+    """Return whether it is a Python int, float or bool, and of no subclass."""
     return type(x) in (int, float, bool)

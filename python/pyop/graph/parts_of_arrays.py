@@ -1,4 +1,4 @@
-"""Parts of functions that arrange, repeat and choose elements."""
+"""Compose functions that arrange, repeat and choose elements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = _MISSING, append: A
 
 
 def _end(end: Any, a: Any, axis: int) -> Any:
-    """What is put before or behind the elements."""
+    """Return the array to put before or behind the elements; None for none, NotImplemented for another dtype."""
     if end is _MISSING:
         return None
     if not is_number(end) or np.result_type(a.dtype, np.asarray(end).dtype) != a.dtype:

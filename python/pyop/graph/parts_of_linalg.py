@@ -1,4 +1,4 @@
-"""Parts of products, polynomials and linear algebra."""
+"""Compose products, polynomials and linear algebra."""
 
 from __future__ import annotations
 

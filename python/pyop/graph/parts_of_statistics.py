@@ -1,4 +1,4 @@
-"""Parts of statistics, comparisons, searches and sets."""
+"""Compose statistics, comparisons, searches and sets."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _median(a: Any, axis: Any = None, out: Any = None, overwrite_input: Any = Fa
 
 
 def _lines(a: Any, axis: Any) -> tuple[Any, int]:
-    """What an order statistic goes along."""
+    """Return the array and the axis of an order statistic; (None, 0) if there is no such axis."""
     if axis is None:
         return np.ravel(a), 0
     at = axis_in(axis, a.ndim)
@@ -209,7 +209,7 @@ def _digitize(x: Any, bins: Any, right: Any = False) -> Any:
 
 
 def _different(ordered: Any) -> Any:
-    """Whether each is another than the one before."""
+    """Return, for each element, whether it differs from the one before; True for the first."""
     return np.concatenate([np.ones(1, np.bool_), ordered[1:] != ordered[:-1]])
 
 

@@ -1,7 +1,7 @@
-"""Which ufunc NumPy's ``array ** number`` is: for some numbers not np.power, and each release has its own list.
+"""Find the ufunc that NumPy's ``array ** number`` calls: for some numbers not np.power, and by release.
 
-A subclass of ndarray is asked, once for each dtype and number: the ufunc that the operator calls comes by its
-``__array_ufunc__``. The answer is believed if a plain array then gives the bits of that ufunc.
+A subclass of ndarray is asked, once for each dtype and number: the operator passes its ufunc to ``__array_ufunc__``.
+The answer is used only if a plain array then gives the bits of that ufunc.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CALLS: list[tuple[np.ufunc, str, tuple[Any, ...], dict[str, Any]]] = []
 
 
 class _Listening(np.ndarray[Any, Any]):
-    """An array that notes which ufunc it is given to."""
+    """Record which ufunc an array is passed to."""
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         _CALLS.append((ufunc, method, inputs, kwargs))
@@ -25,8 +25,9 @@ class _Listening(np.ndarray[Any, Any]):
 
 
 def power_of(dtype: np.dtype[Any], number: Any) -> np.ufunc | None:
-    """The ufunc that ``array ** number`` calls on an array of this dtype, with the number if it takes two; None where
-    the operator does something else, or one cannot be sure.
+    """Return the ufunc that ``array ** number`` calls on an array of this dtype, with the number if it takes two.
+
+    It is None where the operator does something else, or where that is uncertain.
 
     >>> import numpy as np
     >>> from pyop.graph.powers import power_of
@@ -59,6 +60,6 @@ def _power_of(dtype: np.dtype[Any], kind: str, number: Any) -> np.ufunc | None:
 
 
 def _sample(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Numbers whose powers by different ufuncs differ in the last bit here and there."""
+    """Return numbers whose powers by different ufuncs differ in the last bit here and there."""
     numbers = np.linspace(0.5, 9.0, 777)  # no random ones: importing np.random takes milliseconds
     return (numbers * (1 + 0.5j)).astype(dtype) if dtype.kind == "c" else numbers.astype(dtype)

@@ -1,5 +1,6 @@
-"""What NumPy says to a write before it is made: the function runs once on arrays of zeros, so that its errors are
-raised while the function is traced, which may catch them.
+"""Rehearse a write: run the function once on arrays of zeros.
+
+So NumPy's errors are raised while the function is traced, which may catch them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Symbolic sizes among the arguments of a call: ``x.reshape(x.shape[0], -1)``, ``np.broadcast_to(y, x.shape)``.
+"""Handle symbolic sizes among the arguments: ``x.reshape(x.shape[0], -1)``, ``np.broadcast_to(y, x.shape)``.
 
-A `Dim` has no number when the graph is built. A call that is given one becomes a node that is also given an array whose
-shape has the size in it, and puts the number in the `Dim`'s place when it runs.
+A `Dim` has no number when the graph is built. A call that is given one becomes a node with one more input: an array
+whose shape has the size in it. The node puts the number in the `Dim`'s place when it runs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ def apply(
     scalar: bool | None = None,
     graph: GraphBase | None = None,
 ) -> Any:
-    """As `pyop.graph.calls.apply`, with Dims among the arguments. `graph`: where no Value is among them.
+    """Add a node as `pyop.graph.calls.apply` does, with Dims among the arguments.
+
+    `graph` is used where no Value is among them.
 
     >>> import numpy as np, pyop
     >>> with pyop.Graph() as g:
@@ -48,7 +50,7 @@ def apply(
 
 
 def _carrier(size: str, args: Any, kwargs: Any, name: str, graph: Any) -> tuple[Any, int]:
-    """A Value and which of its axes has this size."""
+    """Return a Value and the axis of it that has this size."""
     graph = graph or graph_being_built()
     for value in walk((args, kwargs)):
         if not isinstance(value, Value):

@@ -1,6 +1,6 @@
-"""Ints that an instance or closure holds: others in each call, as counters are, and so no constants of a plan.
+"""Compute with ints that an instance or closure holds, and that other calls may change: no constants of a plan.
 
-They are computed with as int64, and the plan is of calls in which no result leaves that.
+They are computed as int64, and the plan is of calls in which no result leaves that.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Stand for a Python number that is not known yet (`Number`), while `pyop.compile` traces a function.
 
 NumPy treats a Python number weakly: a float32 array times 2.0 is float32; times a Value of one element it would be
-float64. So a function under trace gets a Number for a Python number, which decides operation by operation, as NumPy
-does, to what dtype it is converted, and adds the conversion to the graph. Whatever cannot be done without knowing the
-number (a comparison that is branched on, ``range(n)``, ``math.sin(t)``, text) raises `Specialise`: the function is then
-traced once more with the number itself, and the plan holds for that number only.
+float64. So a function under trace gets a Number for a Python number. For each operation it decides, as NumPy does, the
+dtype to convert to, and adds the conversion to the graph. Whatever needs the number itself (a comparison that is
+branched on, ``range(n)``, ``math.sin(t)``, text) raises `Specialise`. The function is then traced once more with the
+number, and the plan holds for that number only.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""What is not known of a Value until its graph runs, before the eyes of the function under trace: it may be passed
-around. What goes by it gets the number that it is in the call that is traced (`deciding.py`), or a refusal.
+"""Stand for facts of a Value that are unknown until its graph runs, where the function under trace sees them.
 
-``y = x[x > 0]`` has as many elements as there are positive numbers. Those who write graphs see None in ``y.shape``; a
-function that is traced would take it for a number (``if y.size == 0:``), and go another way without a word.
+Such a fact may be passed around. A decision by it gets the number that it is in the call that is traced
+(`deciding.py`), or a refusal.
+
+``y = x[x > 0]`` has as many elements as there are positive numbers. Authors of graphs see None in ``y.shape``. A
+traced function would take it for a number (``if y.size == 0:``), and silently take another path.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ def _bytes_of(array: Any) -> int:
 
 
 class Unknown:
-    """A size, a shape, a dtype that nobody knows yet. Whatever it is asked, it refuses."""
+    """Stand for a size, a shape or a dtype that is not known yet; every use of it is refused."""
 
     __slots__ = ("_of", "_refused", "_what")
 
@@ -80,7 +82,7 @@ class Unknown:
         return getattr(self._number(), name)
 
     def _number(self) -> int:
-        """The number that it is in the call that is traced, which is the same in every call of that path."""
+        """Return the number that it is in the call that is traced, the same in every call of that path."""
         shape = Value.shape.__get__(self._of)
         if self._what.startswith("size"):
             known = size_of(self._of, int(self._what.split()[1]))
@@ -94,7 +96,7 @@ class Unknown:
         return self._refuse() if known is None else known
 
     def computed(self) -> Any:
-        """The number as a node, for a function that only returns it."""
+        """Return the number as a node, for a function that only returns it."""
         if self._what.startswith("size"):
             return apply(_size_of, (self._of, int(self._what.split()[1])), {}, _COUNT, name="size")
         if self._what not in ("the size", "the nbytes"):

@@ -1,4 +1,4 @@
-"""What a Value has of an ndarray's methods and attributes beside those that all kinds share (`functions/surface.py`).
+"""Give Value the methods and attributes of an ndarray that other kinds do not share (`functions/surface.py`).
 
 The C++ type `Value` holds what every call needs; `install` adds the rest when pyop is imported.
 """
@@ -30,14 +30,14 @@ __all__ = ["getitem", "install", "set_item"]
 
 
 def copy(self: Any, order: Any = "C") -> Any:
-    """As `numpy.copy`; a scalar's copy is a scalar."""
+    """Return a copy, as `numpy.copy`; a scalar's copy is a scalar."""
     if self._is_scalar:
         return self
     return np.copy(self, order)
 
 
 def conj(self: Any) -> Any:
-    """As `numpy.conjugate`; of real numbers the Value itself, which it may be where the dtype is not known."""
+    """Return the conjugate, as `numpy.conjugate`; the Value itself if it is real, which an unknown dtype may be."""
     made = surface.conj(self)
     if self.dtype is None:
         made._may_show((self,))
@@ -47,7 +47,7 @@ def conj(self: Any) -> Any:
 def astype(
     self: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
 ) -> Any:
-    """The elements converted to another dtype."""
+    """Return the elements converted to another dtype."""
     target = np.dtype(dtype)
     if self.dtype is not None and not np.can_cast(self.dtype, target, casting):
         raise TypeError(f"Cannot cast array data from {self.dtype!r} to {target!r} according to the rule {casting!r}")
@@ -66,7 +66,7 @@ _TYPE = type
 
 
 def view(self: Any, dtype: Any = None, type: Any = None) -> Any:
-    """The bytes of the elements read as another dtype; without one, a view of the same. A scalar stays one."""
+    """Return the bytes of the elements read as another dtype; without one, a view of the same. A scalar stays one."""
     if isinstance(dtype, _TYPE) and issubclass(dtype, np.ndarray):
         dtype, type = None, dtype
     if type is not None and type is not np.ndarray:
@@ -103,7 +103,7 @@ def _resized(size: Extent, old: np.dtype[Any] | None, new: np.dtype[Any]) -> Ext
 
 
 def byteswap(self: Any, inplace: bool = False) -> Any:
-    """The elements with their bytes in the other order."""
+    """Return the elements with their bytes in the other order."""
     if inplace:
         return self._writes.byteswap(self)
     return apply(np.ndarray.byteswap, (self,), {}, self.spec, name="byteswap", scalar=self._is_scalar)
@@ -113,7 +113,7 @@ def byteswap(self: Any, inplace: bool = False) -> Any:
 
 
 def getitem(self: Any, key: Any) -> Any:
-    """Indexing as NumPy's, basic and advanced; Values may stand in the index."""
+    """Index as NumPy does, basic and advanced; Values may stand in the index."""
     from ..functions.indexing import spec as indexing  # on first use: `import pyop` stays light
 
     if has_counters(key):
@@ -130,7 +130,7 @@ def getitem(self: Any, key: Any) -> Any:
 
 
 def _has_value_bound(key: Any) -> bool:
-    """Whether a slice has a bound that the graph computes."""
+    """Return whether a slice has a bound that the graph computes."""
     items = key if isinstance(key, tuple) else (key,)
     return any(
         isinstance(item, slice) and any(isinstance(to_specs(b), Spec) for b in (item.start, item.stop, item.step))
@@ -139,13 +139,13 @@ def _has_value_bound(key: Any) -> bool:
 
 
 def _spelled(key: Any) -> Any:
-    """Slices as tuples of three, in which the graph finds the Values; anything else as a tuple of one."""
+    """Return slices as tuples of three, in which the graph finds the Values; anything else as a tuple of one."""
     items = key if isinstance(key, tuple) else (key,)
     return tuple((item.start, item.stop, item.step) if isinstance(item, slice) else (item,) for item in items)
 
 
 def __round__(self: Any, ndigits: int | None = None) -> Any:
-    """As `numpy.round`, of a scalar; an array has no such method in every release of NumPy."""
+    """Round a scalar, as `numpy.round`; an array has no such method in every release of NumPy."""
     if not self._is_scalar and not hasattr(np.ndarray, "__round__"):
         raise TypeError("type numpy.ndarray doesn't define __round__ method: use np.round(x)")
     if self._is_scalar and ndigits is None:
@@ -167,7 +167,7 @@ def set_item(item: Callable[[Any, tuple[Any, ...]], Any]) -> None:
 
 
 def _of_numbers(name: str) -> Any:
-    """A method that gives numbers away, which the function may have where they are known."""
+    """Return a method that gives numbers away, which the function may have where they are known."""
     refuse = value_refusals.REFUSING[name]
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -185,7 +185,7 @@ def _of_numbers(name: str) -> Any:
 
 
 def _set_shape(self: Any) -> Any:
-    """Not for a Value: TensorFlow's tensors have it, NumPy's arrays do not."""
+    """Raise AttributeError: TensorFlow's tensors have this method, NumPy's arrays do not."""
     raise AttributeError(
         "Value.set_shape: a shape is declared where the Value is made, and then checked in every run: "
         "Tout='float32[28,28,3]' in py_func and numpy_function, output_shapes= in contrib.py_func, or the spec of an "

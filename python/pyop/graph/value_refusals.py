@@ -1,5 +1,8 @@
-"""What a Value refuses of an ndarray's methods and attributes: each says what to write instead, and is noted, so that a
-function that catches it does not go another way than with arrays (`pyop.refusals`)."""
+"""Refuse methods and attributes of an ndarray that a Value cannot have.
+
+Each error says what to write instead. It is recorded, so that a function that catches it does not take another path
+than with arrays (`pyop.refusals`).
+"""
 
 from __future__ import annotations
 
@@ -50,19 +53,19 @@ def refuse(value: Any, what: str, entry: Name) -> NoReturn:
 
 
 def refuse_write(what: str, remedy: str) -> Exception:
-    """The error of a write into a Value."""
+    """Return the error of a write into a Value."""
     return may_run_itself(
         refusal(f"{what} at {Value._here()} writes into a symbolic array, which pyop does not follow: {remedy}")
     )
 
 
 def __delitem__(self: Any, key: Any) -> None:
-    """Not for a Value."""
+    """Raise TypeError: a Value has no items to delete."""
     raise TypeError(_IMMUTABLE + "use np.delete(x, key), which returns a new one")
 
 
 def __format__(self: Any, spec: str) -> str:
-    """The text of the Value itself; a format of numbers is an error."""
+    """Return the text of the Value itself; a format of numbers is an error."""
     if spec:
         said = (
             f"format {spec!r} needs a number, and {_NUMBERS}format what g.run(...) returns, or use a pyop.op with "
@@ -73,9 +76,10 @@ def __format__(self: Any, spec: str) -> str:
 
 
 def text_of_store(shown: str) -> str | None:
-    """The message where a Value is put into an item of a plain array, or of what else takes numbers alone.
+    """Return the message for putting a Value into an item of a plain array, or of another store of numbers.
 
-    Called from the slots that NumPy asks for a number: the frame below is the user's, if he wrote ``a[k] = value``.
+    It is None elsewhere. The slots that NumPy asks for a number call this: the frame below is the user's, if that has
+    written ``a[k] = value``.
     """
     if not is_store():
         return None
@@ -88,8 +92,10 @@ def text_of_store(shown: str) -> str | None:
 
 
 def is_store() -> bool:
-    """Whether the code that called the caller is at ``x[key] = y``, or calls what does this by its name, and not a
-    function that exchanges elements."""
+    """Return whether the code that called the caller is at ``x[key] = y``, or calls it by its name.
+
+    A function that exchanges elements does not count.
+    """
     frame = sys._getframe(2)
     if not _BY_NAME.isdisjoint(frame.f_code.co_names):
         return True

@@ -1,4 +1,4 @@
-"""``len``, iteration and ``in`` of a Value, called by the slots of the type (csrc/graph/value_sequence.cpp)."""
+"""Implement ``len``, iteration and ``in`` of a Value for the slots of csrc/graph/value_sequence.cpp."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["contains", "iterate", "length", "set_rolls"]
 
 
 def length(value: Any) -> int:
-    """The first size, if it is a number when the graph is built.
+    """Return the first size, if it is a number when the graph is built.
 
     >>> import pyop
     >>> len(pyop.Graph().input("float64[3, n]"))
@@ -24,7 +24,7 @@ def length(value: Any) -> int:
 
 
 def iterate(value: Any) -> Iterator[Any]:
-    """The Values along the first axis, if its size is a number when the graph is built.
+    """Iterate over the Values along the first axis, if its size is a number when the graph is built.
 
     >>> import pyop
     >>> [row.spec for row in pyop.Graph().input("float64[2, n]")]
@@ -38,7 +38,7 @@ def iterate(value: Any) -> Iterator[Any]:
 
 
 def _never(value: Any, size: int, frame: Any) -> Any:
-    """The iterator of a loop that is recorded once, once there are such loops."""
+    """Return None in place of the iterator of a recorded loop, until the module of such loops is loaded."""
     return None
 
 
@@ -52,7 +52,7 @@ def set_rolls(rolls: Callable[[Any, int, Any], Any]) -> None:
 
 
 def contains(value: Any, item: Any) -> bool:
-    """Whether an element equals the item, where a function under trace may go by it; else an error.
+    """Return whether an element equals the item, where a function under trace may decide by it; else raise.
 
     >>> import pyop
     >>> 1.0 in pyop.Graph().input("float64[3]")

@@ -1,6 +1,6 @@
-"""Which functions of NumPy return an array that they are given, or a view of one, so that no write to either is lost.
+"""List functions of NumPy that return an array that they are given, or a view, so that no write is lost.
 
-`share` tells the Values that a call has made whose memory they show. What is not here makes arrays of its own;
+`share` tells the Values that a call has made whose memory they show. All other functions make arrays of their own;
 tests/silence/test_views.py asks NumPy about every function that has a rule.
 """
 
@@ -85,7 +85,7 @@ def share_copy(made: Any, x: Any) -> None:
 
 
 def _is_view(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether it depends on the arguments of the call, and is so."""
+    """Return whether the call gives a view, for a function where that depends on the arguments."""
     if func is operator.getitem:
         return is_basic(args[1])
     if func is np.ndarray.astype:
@@ -100,7 +100,7 @@ def _is_view(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 
 def _keeps_labels(args: tuple[Any, ...]) -> bool | None:
-    """Whether np.einsum of one array sums nothing, so that it gives a view; None if that is not known."""
+    """Return whether np.einsum of one array sums nothing and so gives a view; None if that is not known."""
     if len(args) != 2 or type(args[0]) is not str or "." in args[0]:
         return None
     given, arrow, wanted = args[0].replace(" ", "").partition("->")
@@ -109,7 +109,7 @@ def _keeps_labels(args: tuple[Any, ...]) -> bool | None:
 
 
 def _is_certain(func: Any, args: tuple[Any, ...], base: Value) -> bool:
-    """Whether NumPy gives a view there whatever memory it is of."""
+    """Return whether NumPy gives a view there whatever memory it is of."""
     if func is operator.getitem:
         keys = args[1] if isinstance(args[1], tuple) else (args[1],)
         return not any(
@@ -126,7 +126,7 @@ def _is_certain(func: Any, args: tuple[Any, ...], base: Value) -> bool:
 
 
 def is_basic(key: Any) -> bool:
-    """Whether indexing by this key gives a view: nothing in it selects elements one by one."""
+    """Return whether indexing by this key gives a view: nothing in it selects elements one by one."""
     for item in key if isinstance(key, tuple) else (key,):
         if type(item) is Value:
             if item.shape is None or item.dtype is None:
@@ -141,5 +141,5 @@ def is_basic(key: Any) -> bool:
 
 
 def _arrays(x: Any) -> Iterator[Any]:
-    """The Values and arrays in nested containers."""
+    """Yield the Values and arrays in nested containers."""
     return (leaf for leaf in walk(x) if type(leaf) is Value or isinstance(leaf, np.ndarray))

@@ -1,8 +1,8 @@
-"""Writes into Values: ``y[key] = value``, and ``+=`` through a view.
+"""Write into Values: ``y[key] = value``, and ``+=`` through a view.
 
-What a handle shows is a view, or a view of a view, of a memory that the function has made (csrc/graph/storage.h). A
-write adds a node, `store`, that computes what the whole memory holds then; every other handle of it finds its own part
-there when it is read.
+A handle shows a view, or a view of a view, of a memory that the function has made (csrc/graph/storage.h). A write adds
+a node, `store`, that computes what the whole memory holds then. Every other handle of it finds its own part there when
+it is read.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _HOLE: Any = object()
 
 
 def setitem(self: Any, key: Any, value: Any) -> None:
-    """``self[key] = value``: every name of the memory that `self` shows sees it, as with arrays.
+    """Set ``self[key] = value``: every name of the memory that `self` shows sees it, as with arrays.
 
     >>> import numpy as np, pyop
     >>> @pyop.compile
@@ -62,7 +62,7 @@ def setitem(self: Any, key: Any, value: Any) -> None:
 
 
 def assign(self: Any, key: Any, value: Any) -> None:
-    """As `setitem`, whoever asks for it."""
+    """Set ``self[key] = value``, as `setitem` but for any caller."""
     try:
         if has_counters(key):
             key = tuple(map(_as_array, key)) if type(key) is tuple else _as_array(key)
@@ -181,7 +181,7 @@ def _is_computed(item: slice) -> bool:
 
 
 def store_part(part: Any, now: Any) -> None:
-    """A view of what the function has written elementwise holds `now`: what it is a view of sees that."""
+    """Store `now`, the elementwise result, in a view that the function has written; the viewed memory sees it."""
     write(part, ..., now, False)
 
 
@@ -193,8 +193,10 @@ def write(target: Any, key: Any, value: Any, scalar: bool) -> None:
 
 
 def linked(host: Any, part: Any, rows: list[Any], up: bool) -> Any:
-    """What a memory holds after `part`, which may be a view of it, was written; or (not `up`) what `part` holds after
-    the memory was."""
+    """Return what a memory holds after `part`, which may be a view of it, was written.
+
+    If not `up`, return what `part` holds after the memory was written.
+    """
     views = _spelled(rows)
     if up:
         return apply(store_shown, (host, part, views), {}, host.spec, name="store", scalar=False)
@@ -202,7 +204,7 @@ def linked(host: Any, part: Any, rows: list[Any], up: bool) -> Any:
 
 
 def _checked_key(key: Any) -> Any:
-    """The index, with arrays for lists, which may change."""
+    """Return the index, with arrays for lists, which may change."""
     if isinstance(key, tuple):
         return tuple([_checked_index(item) for item in key])
     return _checked_index(key)
@@ -260,7 +262,7 @@ def _check_places(shape: tuple[Any, ...], key: Any) -> None:
 
 
 def checked_value(dtype: np.dtype[Any], value: Any) -> tuple[Any, bool]:
-    """What is written, and whether it is a scalar of NumPy; an error where NumPy has one, or rules of its own."""
+    """Return the value to write, and whether it is a scalar of NumPy; raise NumPy's errors, or refuse."""
     if is_counter(value):
         if dtype not in (np.float64, np.int64, np.complex128):
             value._needed()
@@ -311,7 +313,9 @@ def _as_tuples(x: Any) -> Any:
 
 
 def _fitted(dtype: np.dtype[Any], shape: Any, value: Any, element: bool) -> Any:
-    """What is written, without leading axes of size 1 that the part has not; NumPy's error where it does not fit."""
+    """Return the value to write without leading axes of size 1 that the part lacks; raise NumPy's error if it does not
+    fit.
+    """
     if type(value) not in (Value, np.ndarray) or shape is None or value.shape is None:
         return value
     sizes = value.shape
@@ -333,7 +337,7 @@ def _text(shape: Any) -> str:
 
 
 def views_of(value: Any) -> Views:
-    """How the Value shows its memory, as `store` wants it."""
+    """Return how the Value shows its memory, in the form that `store` takes."""
     return _spelled(value._views())
 
 
@@ -355,7 +359,7 @@ def _spelled(rows: list[Any]) -> Views:
 
 
 def view_of(array: Any, value: Value) -> Any:
-    """The view of an array that a Value shows of the Value that stands for it."""
+    """Return the view of an array that a Value shows of the Value that stands for it."""
     views = views_of(value)
     if any(type(x) is Value for x in walk(views)):
         raise refusal(
@@ -366,7 +370,7 @@ def view_of(array: Any, value: Value) -> Any:
 
 
 def _is_that_part(whole: Any, key: Any, part: Any) -> bool:
-    """Whether `part` is the view ``whole[key]``."""
+    """Return whether `part` is the view ``whole[key]``."""
     *inner, last = part._views() or [None]
     if last is None or _by_index(inner) != _by_index(whole._views()):
         return False

@@ -1,7 +1,7 @@
-"""Writes into Values that are spelled as calls: ``out=``, ``np.copyto``, ``np.put``, ``y.sort()``, ``ufunc.at``.
+"""Write into Values by calls: ``out=``, ``np.copyto``, ``np.put``, ``y.sort()``, ``ufunc.at``.
 
-Where the numbers are those of the call without ``out=`` to the last bit, the call is made so and its result stored; all
-else becomes a node that runs the function itself on a copy of the memory (`pyop.gradients.performed`).
+Where the call without ``out=`` gives the same numbers to the last bit, it is made and its result stored. All else
+becomes a node that runs the function itself on a copy of the memory (`pyop.gradients.performed`).
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _same_memory(a: Any, b: Any) -> bool:
 
 
 def _places(x: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where Values stand among nested arguments."""
+    """Yield the paths of Values among nested arguments."""
     if type(x) is Value:
         yield path
     elif isinstance(x, (tuple, list, dict)):
@@ -149,7 +149,7 @@ def _places(x: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def ufunc_with_out(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of a ufunc, or of a method of one, with ``out=`` a Value or several."""
+    """Call a ufunc, or a method of one, with ``out=`` a Value or several."""
     out = kwargs["out"]
     outs = out if isinstance(out, tuple) else (out,)
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
@@ -168,7 +168,7 @@ def ufunc_with_out(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs
 
 
 def _is_stored(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> bool:
-    """Whether to store the result of the call without ``out=``: that has the same bits, dtype and shape."""
+    """Return whether to store the result of the call without ``out=``: that has the same bits, dtype and shape."""
     if len(inputs) != ufunc.nin or out._is_scalar is not False or out.shape is None:
         return False
     if ufunc not in _ROUNDED_ALIKE and not _runs_alike(ufunc, inputs, out):
@@ -184,8 +184,10 @@ def _is_stored(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> bool:
 
 
 def _runs_alike(ufunc: np.ufunc, inputs: tuple[Any, ...], out: Any) -> bool:
-    """Whether NumPy runs the same loop on the same elements for a new array: `out` is whole, as a new one would lie,
-    and read whole if at all."""
+    """Return whether NumPy runs the same loop on the same elements for a new array.
+
+    `out` is then whole, lies as a new array would, and is read whole if at all.
+    """
     if ufunc.signature is not None or out._views():
         return False
     others = [x for x in inputs if x is not out]
@@ -203,7 +205,7 @@ def _write(target: Any, made: Any, inputs: tuple[Any, ...]) -> None:
 
 
 def ufunc_at(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """``ufunc.at(y, indices, b)``."""
+    """Apply ``ufunc.at(y, indices, b)``."""
     if type(inputs[0]) is not Value:
         said = (
             f"np.{ufunc.__name__}.at at {Value._here()} writes Values into a plain array: copy it into a symbolic one "
@@ -225,7 +227,7 @@ def ufunc_at(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 
 def call_with_out(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
-    """A function of NumPy with ``out=`` a Value."""
+    """Call a function of NumPy with ``out=`` a Value."""
     if "out" in kwargs:
         where: Any = "out"
     else:
@@ -241,7 +243,7 @@ def call_with_out(function: Callable[..., Any], args: tuple[Any, ...], kwargs: d
 
 
 def write_by(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """A function of NumPy that writes into its first argument."""
+    """Call a function of NumPy that writes into its first argument."""
     name = f"np.{function.__name__}"
     if not args:
         first, *_ = inspect.signature(function).parameters
@@ -265,7 +267,7 @@ def write_by(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
 
 
 def _assign(target: Any, value: Any, operation: str) -> None:
-    """``target[...] = value``, under the name of another operation."""
+    """Assign ``target[...] = value`` under the name of another operation."""
     target._check_writable(operation)
     value, scalar = checked_value(target.dtype, value)
     write(target, ..., value, scalar)
@@ -275,7 +277,7 @@ def _assign(target: Any, value: Any, operation: str) -> None:
 
 
 def fill(self: Any, value: Any) -> None:
-    """As `ndarray.fill`."""
+    """Fill the array with one value, as `ndarray.fill`."""
     _check_method(self, "fill")
     _check_target(self, "x.fill(...)")
     rehearse(np.ndarray.fill, (self, value), {})
@@ -286,29 +288,29 @@ def fill(self: Any, value: Any) -> None:
 
 
 def sort(self: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None) -> None:
-    """As `ndarray.sort`."""
+    """Sort the array in place, as `ndarray.sort`."""
     options = {"kind": kind, "order": order, "stable": stable}
     _method(np.ndarray.sort, self, axis, **{k: v for k, v in options.items() if v is not None})
 
 
 def partition(self: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> None:
-    """As `ndarray.partition`."""
+    """Partition the array in place, as `ndarray.partition`."""
     _method(np.ndarray.partition, self, kth, axis, kind, **({} if order is None else {"order": order}))
 
 
 def put(self: Any, indices: Any, values: Any, mode: Any = "raise") -> None:
-    """As `ndarray.put`."""
+    """Put values at flat indices, as `ndarray.put`."""
     _method(np.ndarray.put, self, indices, values, mode)
 
 
 def byteswap(self: Any) -> Any:
-    """``x.byteswap(inplace=True)``."""
+    """Swap the bytes of the elements in place: ``x.byteswap(inplace=True)``."""
     _method(np.ndarray.byteswap, self, True)
     return self
 
 
 def nan_to_num(self: Any, options: dict[str, Any]) -> Any:
-    """``np.nan_to_num(x, copy=False)``, which leaves integers alone, also those that cannot be written."""
+    """Replace nan in place: ``np.nan_to_num(x, copy=False)``, which skips integers, even read-only ones."""
     if self.dtype.kind in "fc":
         perform(np.nan_to_num, (self, False), options, ((0,),), "np.nan_to_num(x, copy=False)")
     return self[()] if self.ndim == 0 else self
