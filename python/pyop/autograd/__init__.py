@@ -1,4 +1,4 @@
-"""Gradients of what was computed: Tensors that remember, Functions with a backward of their own, and the engine.
+"""Differentiate recorded computations: Tensors, Functions with a backward of their own, and the engine.
 
 The names are torch's, for arrays of NumPy. Nothing here starts a thread.
 

@@ -1,4 +1,4 @@
-"""The rare and the general parts of autograd, which the core calls (up_calls.py)."""
+"""Hold the rare and the general parts of autograd, which the core calls (up_calls.py)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class RemovableHandle:
-    """What registering a hook returns."""
+    """Remove a hook: the handle that registering a hook returns."""
 
     __slots__ = ("_hooks", "_id")
     _count = 0
@@ -53,7 +53,7 @@ add_hook = RemovableHandle
 
 
 def add_tensors(a: Any, b: Any) -> Any:
-    """The sum of two gradients of a recorded backward pass."""
+    """Return the sum of two gradients of a recorded backward pass."""
     return Sum.apply(a, b)
 
 
@@ -67,8 +67,9 @@ def fit_gradient(
     name: str,
     index: int,
 ) -> Any:
-    """A gradient in shape and dtype of what it belongs to; an error if it is of another shape that broadcasting does
-    not explain, or complex where that is real.
+    """Return a gradient in the shape and dtype of its array.
+
+    RuntimeError if it is of another shape that broadcasting does not explain, or complex where the array is real.
     """
     if gradient.shape != shape:
         lead = gradient.ndim - len(shape)
@@ -98,7 +99,7 @@ def fit_gradient(
 
 
 def apply_general(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call with keywords, or with containers of Tensors among its arguments."""
+    """Call a Function with keywords, or with containers of Tensors among its arguments."""
     if kwargs:
         args, kwargs = function._bind(args, kwargs)
         for name, value in kwargs.items():
@@ -140,13 +141,13 @@ def call_forward_tree(
 
 
 def _subtrees(tree: TreeDef) -> list[tuple[int, Any]]:
-    """For each argument how many leaves it has, and the argument with None for each leaf."""
+    """Return, for each argument, the number of its leaves and the argument with None for each leaf."""
     numbered = tree.unflatten(range(tree.num_leaves))
     return [(len(flatten(argument)[0]), argument) for argument in numbered]
 
 
 def flatten_gradients(tree: TreeDef, gradients: Any, name: str) -> tuple[Any, ...]:
-    """One gradient for each leaf, from one container for each argument."""
+    """Return one gradient for each leaf, from one container for each argument."""
     if not isinstance(gradients, tuple):
         gradients = (gradients,)
     arguments = _subtrees(tree)
@@ -170,7 +171,7 @@ def flatten_gradients(tree: TreeDef, gradients: Any, name: str) -> tuple[Any, ..
 
 
 def any_by_argument(tree: TreeDef, flags: tuple[bool, ...]) -> tuple[bool, ...]:
-    """For each argument whether one of its leaves has the flag."""
+    """Return, for each argument, whether one of its leaves has the flag."""
     found, at = [], 0
     for count, _ in _subtrees(tree):
         found.append(any(flags[at : at + count]))
@@ -182,12 +183,12 @@ def any_by_argument(tree: TreeDef, flags: tuple[bool, ...]) -> tuple[bool, ...]:
 
 
 def creation() -> dict[str, Any]:
-    """What a node remembers of its making under `detect_anomaly`."""
+    """Return what a node records of its creation under `detect_anomaly`: the traceback."""
     return {"traceback_": "".join(traceback.format_stack()[:-1])}
 
 
 def check_nan(name: str, index: int, gradient: Any) -> None:
-    """Under `detect_anomaly`: whether a gradient is a number everywhere."""
+    """Raise under `detect_anomaly` if a gradient has a nan."""
     numbers = gradient.numpy() if isinstance(gradient, Tensor) else gradient
     if np.isnan(numbers).any():
         raise RuntimeError(f"{name} returned nan in its gradient {index} (shape {numbers.shape})")

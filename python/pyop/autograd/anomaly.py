@@ -1,4 +1,4 @@
-"""Finding the place where a backward pass goes wrong."""
+"""Find the place where a backward pass goes wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arrays behind Tensors, and what is known of anything that stands for an array."""
+"""Convert Tensors to arrays, and read the specs of anything that stands for an array."""
 
 from __future__ import annotations
 

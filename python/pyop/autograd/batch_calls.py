@@ -1,4 +1,4 @@
-"""NumPy's functions and operators on examples under `vmap`: of the whole batch where that is plain, else one by one."""
+"""Apply NumPy's functions and operators under `vmap`: to the whole batch where possible, else one by one."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def __getitem__(self: Batched, key: Any) -> Any:
 
 
 def _comparison(name: str) -> Callable[[Any, Any], Any]:
-    """``==`` and ``!=``, of what is no array too."""
+    """Return the method for ``==`` or ``!=``, which also compares objects that are no arrays."""
     compare, ufunc = getattr(operator, name), surface.COMPARISONS[name]
 
     def method(self: Batched, other: Any) -> Any:
@@ -74,7 +74,10 @@ def _comparison(name: str) -> Callable[[Any, Any], Any]:
 
 
 def _changed(self: Batched, sign: str, operate: Any, function: Any, other: Any) -> Any:
-    """``self sign= other``: a scalar gets another name; an array that is nobody else's changes; else an error."""
+    """Apply ``self sign= other``.
+
+    A scalar gets another name; an array that nobody else has changes in place; else raise.
+    """
     if type(self) is BatchedScalar:
         return operate(self, other)
     beyond = is_batched(other) and other.level > self.level
@@ -110,7 +113,7 @@ def _ndim(x: Any) -> int:
 
 
 def _aligned(x: Any, ndim: int, level: int) -> Any:
-    """The batch in front, the example's axes at the end."""
+    """Return the array with the axis of the batch in front, and the example's axes at the end."""
     if not is_batched(x) or x.level != level:
         return x
     array = np.moveaxis(x.array, x.dim, 0) if x.dim else x.array
@@ -122,7 +125,7 @@ _REDUCTIONS = {np.sum, np.mean, np.prod, np.max, np.min, np.amax, np.amin, np.va
 
 
 def _reduced(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], level: int) -> Any:
-    """A reduction of all examples at once; None for a call that is not plain."""
+    """Reduce all examples at once; None for a call that is not plain."""
     x, *rest = args
     if not is_batched(x) or x.level != level or len(rest) > 1 or not kwargs.keys() <= {"axis", "keepdims"}:
         return None
@@ -137,7 +140,7 @@ def _reduced(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], level
 
 
 def _matmul(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], level: int) -> Any:
-    """Products of all examples at once."""
+    """Multiply all examples at once; None for scalars."""
     ndims = [_ndim(x) for x in args]
     if 0 in ndims:
         return None
@@ -152,14 +155,14 @@ def _matmul(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], level:
 
 
 def _widened(array: Any, argument: Any, ndim: int, most: int, level: int) -> Any:
-    """Axes of one element behind that of the batch, so that those of the examples stand below each other."""
+    """Insert axes of one element behind that of the batch, so that the examples' axes are aligned."""
     if ndim == most or not is_batched(argument) or argument.level != level:
         return array
     return np.expand_dims(array, tuple(range(1, 1 + most - ndim)))
 
 
 def size_of(tree: Any, level: int) -> int:
-    """How many examples a batch has."""
+    """Return the number of examples of a batch; ValueError if the leaves differ."""
     sizes = {leaf.batch_size for leaf in flatten(tree)[0] if is_batched(leaf) and leaf.level == level}
     if len(sizes) != 1:
         raise ValueError(f"the batches are of different sizes: {sorted(sizes)}")
@@ -167,7 +170,7 @@ def size_of(tree: Any, level: int) -> int:
 
 
 def one_by_one(function: Callable[..., Any], args: Any, kwargs: Any, level: int) -> Any:
-    """The function on one example after the other, and the results put together."""
+    """Call the function on one example after the other, and put the results together."""
     if not isinstance(size := size_of((args, kwargs), level), int):
         raise TypeError(
             f"{getattr(function, '__name__', function)} under vmap runs for one example after the other, and their "
@@ -193,7 +196,7 @@ def _together(results: list[Any], level: int, name: str) -> Any:
 
 
 def _joined(one: Any, column: list[Any], level: int, name: str) -> Any:
-    """The results of all examples as one; what is no array has to be the same for all."""
+    """Return the results of all examples as one; anything that is no array has to be the same for all."""
     if issubclass(type(one), (np.ndarray, np.generic, Tensor, Value)) or is_batched(one):
         check_rules(f"what {name} gives for an example under vmap", one)
         if one.shape is None:
@@ -217,7 +220,7 @@ def _joined(one: Any, column: list[Any], level: int, name: str) -> Any:
 
 
 def _is_scalar(x: Any) -> bool:
-    """Whether NumPy has a scalar there."""
+    """Return whether NumPy has a scalar there."""
     if issubclass(type(x), (np.ndarray, np.generic)) or is_batched(x):
         return issubclass(type(x), (np.generic, BatchedScalar))
     return bool(getattr(x, "_is_scalar" if issubclass(type(x), Value) else "_scalar", True))

@@ -1,4 +1,7 @@
-"""One example of a batch, as a function under `vmap` sees it; what NumPy's functions do with it is `batch_calls.py`."""
+"""Define an example of a batch, as a function under `vmap` sees it.
+
+`batch_calls.py` applies NumPy's functions to it.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,9 @@ _PROTOCOLS = frozenset(("__class__", "__array_ufunc__", "__array_function__", "_
 
 
 class Batched(NDArrayOperatorsMixin):
-    """One example of a batch: an array, or a scalar, without the axis of the batch.
+    """Represent one example of a batch: an array, or a scalar, without the axis of the batch.
 
-    Making one gives a `BatchedArray` or a `BatchedScalar`, as NumPy has an array or a scalar there.
+    The constructor returns a `BatchedArray` or a `BatchedScalar`, as NumPy has an array or a scalar there.
     """
 
     # `owned`: nothing else is over the memory of `array`, and no view of it was given away.
@@ -48,31 +51,31 @@ class Batched(NDArrayOperatorsMixin):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of one example."""
+        """Return the shape of one example."""
         shape: tuple[int, ...] = self.array.shape
         return shape[: self.dim] + shape[self.dim + 1 :]
 
     @property
     def ndim(self) -> int:
-        """Of one example."""
+        """Return the number of dimensions of one example."""
         return len(self.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of all of them."""
+        """Return the dtype of all examples."""
         dtype: np.dtype[Any] = self.array.dtype
         return dtype
 
     @property
     def batch_size(self) -> int:
-        """How many examples there are."""
+        """Return the number of examples."""
         size: int = self.array.shape[self.dim]
         return size
 
     __array_priority__ = PRIORITY
 
     def example(self, i: int) -> Any:
-        """Example number `i`."""
+        """Return example number `i`."""
         key: tuple[Any, ...] = (slice(None),) * self.dim + (i,)
         return self.array[key if type(self) is BatchedScalar or self.array.ndim > 1 else (*key, ...)]
 
@@ -128,7 +131,7 @@ class Batched(NDArrayOperatorsMixin):
         )
 
     def _refuse(self, what: str, entry: Name) -> NoReturn:
-        """What no example has of an ndarray's surface."""
+        """Refuse a name of an ndarray that no example has."""
         remedy = entry.remedy.format(x="x")
         if entry.sort == "write":
             self._refuse_writing(f"x.{what}", remedy or _PARTS)
@@ -141,20 +144,20 @@ class Batched(NDArrayOperatorsMixin):
 
     @property
     def real(self) -> Any:
-        """The real parts."""
+        """Return the real parts."""
         return self._like(np.real(self.array))
 
     @property
     def imag(self) -> Any:
-        """The imaginary parts."""
+        """Return the imaginary parts."""
         return self._like(np.imag(self.array))
 
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
-        """In another dtype."""
+        """Return the example in another dtype."""
         return self._like(self.array.astype(dtype, *args, **kwargs))
 
     def _like(self, array: Any) -> Any:
-        """What has been made of all examples, perhaps a view of them."""
+        """Return the example of an array made of all examples, perhaps a view of them."""
         self.owned = False
         return Batched(array, self.dim, self.level, type(self) is BatchedScalar)
 
@@ -173,7 +176,7 @@ class Batched(NDArrayOperatorsMixin):
 
 
 class BatchedArray(Batched):
-    """An example that is an array in NumPy."""
+    """Represent an example that is an array in NumPy."""
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
@@ -207,7 +210,7 @@ _core.match_as_array(BatchedArray)
 
 
 class BatchedScalar(Batched):
-    """An example that is a scalar in NumPy."""
+    """Represent an example that is a scalar in NumPy."""
 
     __slots__ = ()
 
@@ -236,10 +239,10 @@ _core.fill_up_call("recorded_types", (_core.Tensor, *EXAMPLES))
 
 
 def is_batched(x: Any) -> TypeGuard[Batched]:
-    """Whether it is one of a batch's examples."""
+    """Return whether it is one of a batch's examples."""
     return type(x) is BatchedArray or type(x) is BatchedScalar
 
 
 def level_of(tree: Any) -> int:
-    """The innermost batch that examples among the leaves belong to."""
+    """Return the innermost batch that examples among the leaves belong to."""
     return max(leaf.level for leaf in flatten(tree)[0] if is_batched(leaf))

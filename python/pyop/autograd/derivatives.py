@@ -1,4 +1,4 @@
-"""The front of the engine: `backward` and `grad`."""
+"""Provide the engine's entry points: `backward` and `grad`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["backward", "grad"]
 
 
 def _several(x: Any, what: str) -> tuple[tuple[Any, ...], TreeDef | None]:
-    """The Tensors among `x`, and how they are put together unless that is a flat sequence."""
+    """Return the Tensors among `x`, and their structure unless that is a flat sequence."""
     if isinstance(x, Tensor):
         return (x,), None
     if isinstance(x, (tuple, list)) and all(isinstance(item, Tensor) for item in x) and type(x) in (tuple, list):
@@ -47,9 +47,9 @@ def grad(
     allow_unused: bool | None = None,
     materialize_grads: bool = False,
 ) -> Any:
-    """The gradients of `outputs` by `inputs`; `.grad` of nothing is touched.
+    """Return the gradients of `outputs` by `inputs`, without changing any `.grad`.
 
-    Only what lies between outputs and inputs is run.
+    Only the nodes between outputs and inputs run.
 
     Parameters
     ----------

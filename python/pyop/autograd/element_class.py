@@ -1,4 +1,4 @@
-"""What isinstance() is told of an element of an example under vmap."""
+"""Answer isinstance() for an element of an example under vmap."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ AMBIGUOUS = "The truth value of an array with more than one element is ambiguous
 
 
 def class_of_element(dtype: Any) -> type:
-    """The type of a scalar of this dtype; an error if that is not known, as of texts and objects in graphs."""
+    """Return the type of a scalar of this dtype.
+
+    A refusal if it is not known, as of text and objects in graphs.
+    """
     if dtype is None:
         frame: Any = sys._getframe(1)
         while frame is not None and frame.f_globals.get("__name__") in _BATCHES:

@@ -38,7 +38,7 @@ def _dual(primal: Any, tangent: Any) -> Tensor:
 
 
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
-    """The value of a function, and its derivative along a direction.
+    """Return the value of a function, and its derivative along a direction.
 
     Parameters
     ----------

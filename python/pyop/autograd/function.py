@@ -1,4 +1,4 @@
-"""`Function`: an operation with a backward of its own."""
+"""Define `Function`, an operation with a backward of its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Once:
-    """A backward that computes with plain arrays."""
+    """Wrap a backward that computes with plain arrays."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
@@ -62,9 +62,9 @@ def once_differentiable(backward: F) -> F:
 
 
 class Function:
-    """An operation on arrays with a derivative of its own. Subclass it and call ``Name.apply(...)``.
+    """Define an operation on arrays with a derivative of its own. Subclass it and call ``Name.apply(...)``.
 
-    All methods are static. Found once, when the class is created:
+    All methods are static, and looked up once, when the class is created:
 
     ``forward(ctx, *args)``
         Computes with plain arrays: the arrays of the Tensors that `apply` was given, and all else as it is. Returns an
@@ -72,18 +72,18 @@ class Function:
     ``forward(*args)`` and ``setup_context(ctx, inputs, output)``
         The same in two parts.
     ``backward(ctx, *grads)``
-        One gradient for each output comes in, one for each argument goes out (None where there is none; surplus None
-        is dropped). They are arrays, or, when the backward pass is itself recorded (``create_graph=True``), Tensors.
-        May be called ``vjp`` instead.
+        Takes one gradient for each output and returns one for each argument (None where there is none; surplus None is
+        dropped). They are arrays, or, when the backward pass is itself recorded (``create_graph=True``), Tensors. It
+        may be called ``vjp`` instead.
     ``jvp(ctx, *tangents)``
-        Forward mode: one tangent for each argument comes in (None for what is not a Tensor of real or complex numbers,
-        and for arguments that the call left to their defaults), one for each output goes out.
+        Forward mode: takes one tangent for each argument and returns one for each output. A tangent is None for an
+        argument that is not a Tensor of real or complex numbers, or that the call left to its default.
     ``vmap(info, in_dims, *args)``
         A rule for batches: returns the result and its batch dimensions. Arguments that the call left out are their
         defaults. ``generate_vmap_rule = True`` makes one.
 
-    Arguments may be containers of Tensors (list, tuple, dict, namedtuple, dataclass); the gradient of such an argument
-    is a container of the same form, or None. Keyword-only arguments are constants.
+    Arguments may be containers of Tensors (list, tuple, dict, namedtuple, dataclass). The gradient of such an argument
+    is a container of the same structure, or None. Keyword-only arguments are constants.
 
     With no Tensor among the arguments, `apply` returns what forward returned: arrays in, arrays out.
 
@@ -122,7 +122,7 @@ class Function:
 
 
 def _method(cls: type, name: str) -> Any:
-    """A static method of a Function, None if it has none."""
+    """Return a static method of a Function, None if it has none."""
     for base in cls.__mro__:
         if base is Function:
             return None
@@ -133,7 +133,7 @@ def _method(cls: type, name: str) -> Any:
 
 
 def methods_of(cls: type[Function]) -> dict[str, Any]:
-    """The static methods that `apply` of a Function calls, None for those it has not."""
+    """Return the static methods that `apply` of a Function calls, None for those it lacks."""
     return {name: _method(cls, name) for name in ("forward", "setup_context", "backward", "vjp", "jvp")}
 
 
@@ -166,7 +166,7 @@ def _function_class(cls: type[Function], methods: dict[str, Any]) -> FunctionCla
 
 
 def _tangents(forward: Callable[..., Any] | None, with_ctx: bool, jvp: Callable[..., Any] | None) -> int:
-    """How many tangents a jvp takes of all that forward can be called with; 0 where that is not told."""
+    """Return how many tangents of forward's arguments a jvp takes; 0 where that is not known."""
     if forward is None or jvp is None:
         return 0
     taken, _ = _positional(jvp)
@@ -175,7 +175,7 @@ def _tangents(forward: Callable[..., Any] | None, with_ctx: bool, jvp: Callable[
 
 
 def with_defaults(cls: type[Function], rule: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments of forward with the defaults of those left out, as far as a rule for batches takes them."""
+    """Return the arguments of forward with defaults for those left out, as far as a rule for batches takes them."""
     forward = _method(cls, "forward")
     count, defaults = _positional(forward)
     taken, _ = _positional(rule)
@@ -184,7 +184,7 @@ def with_defaults(cls: type[Function], rule: Callable[..., Any], args: tuple[Any
 
 
 def _positional(forward: Callable[..., Any]) -> tuple[int, tuple[Any, ...]]:
-    """How many positional parameters there are, and the defaults of the last of them."""
+    """Return the number of positional parameters (-1 if any number), and the defaults of the last of them."""
     parameters = inspect.signature(forward).parameters.values()
     plain = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if any(p.kind == p.VAR_POSITIONAL for p in parameters):
@@ -195,7 +195,7 @@ def _positional(forward: Callable[..., Any]) -> tuple[int, tuple[Any, ...]]:
 def _bind(
     forward: Callable[..., Any], with_ctx: bool, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Keywords in their places, defaults filled in; keyword-only arguments stay keywords."""
+    """Return the arguments with keywords in their places and defaults filled in; keyword-only ones stay keywords."""
     signature = inspect.signature(forward)
     bound = signature.bind(None, *args, **kwargs) if with_ctx else signature.bind(*args, **kwargs)
     given = bound.arguments.copy()

@@ -26,7 +26,7 @@ __all__ = ["Effects", "check_no_number", "find_effects", "read_only"]
 
 @dataclass(frozen=True)
 class Effects:
-    """Effects of a call of forward.
+    """Describe the effects of a call of forward.
 
     Attributes
     ----------
@@ -44,12 +44,12 @@ class Effects:
 
     @property
     def written(self) -> frozenset[int]:
-        """The arguments that are written into."""
+        """Return the positions of the arguments that are written into."""
         return frozenset(k for _, k in self.in_place)
 
 
 class _Ctx:
-    """In the place of ctx: notes what is marked dirty."""
+    """Stand in for ctx, and record the arguments that are marked dirty."""
 
     saved_tensors = ()
 

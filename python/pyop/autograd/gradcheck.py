@@ -1,4 +1,4 @@
-"""Gradients held against finite differences."""
+"""Check gradients against finite differences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 
 class GradcheckError(RuntimeError):
-    """A gradient does not agree with finite differences, or breaks a rule that gradients keep.
+    """Report a gradient that disagrees with finite differences, or breaks a rule that gradients keep.
 
     Examples
     --------
@@ -34,14 +34,14 @@ class GradcheckError(RuntimeError):
 
 
 def _outputs(func: Callable[..., Any], inputs: Sequence[Any]) -> list[Tensor]:
-    """The differentiable results of a call."""
+    """Return the differentiable results of a call."""
     found = func(*inputs)
     found = found if isinstance(found, (tuple, list)) else (found,)
     return [y for y in found if isinstance(y, Tensor) and y.dtype.kind in "fc"]
 
 
 def _numbers(func: Callable[..., Any], inputs: Sequence[Any], k: int, array: Any) -> list[Any]:
-    """The results as arrays, with another array for input `k`."""
+    """Return the results as arrays, with another array for input `k`."""
     changed = [Tensor(x.numpy().copy()) if isinstance(x, Tensor) else x for x in inputs]
     changed[k] = Tensor(array)
     with no_grad():
@@ -49,14 +49,14 @@ def _numbers(func: Callable[..., Any], inputs: Sequence[Any], k: int, array: Any
 
 
 def _steps(array: Any, eps: float) -> Any:
-    """Each element, with the steps to take there: along the real axis, and the imaginary one if there is one."""
+    """Yield the index and the step of each direction: along the real axis, and the imaginary one if there is one."""
     for index in np.ndindex(array.shape):
         for step in (eps, 1j * eps) if array.dtype.kind == "c" else (eps,):
             yield index, step
 
 
 class _Steps:
-    """How far a check is, in directions that were gone along."""
+    """Count the directions that a check has stepped along, for its progress."""
 
     def __init__(self, told: Callable[[int, int | None], Any], total: int) -> None:
         self.told, self.done, self.total = told, 0, total
@@ -68,12 +68,12 @@ class _Steps:
 
 
 def _count(x: Any) -> int:
-    """The real directions of an array."""
+    """Return the number of real directions of an array."""
     return int(x.size) * (2 if x.dtype.kind == "c" else 1)
 
 
 def _numeric(func: Callable[..., Any], inputs: Sequence[Any], k: int, eps: float, at: _Steps) -> list[Any]:
-    """For each output the derivatives by input `k`: a row for each real direction of it."""
+    """Return, for each output, the derivatives by input `k`: a row for each real direction of it."""
     base = inputs[k].numpy()
     rows = []
     for index, step in _steps(base, eps):
@@ -87,7 +87,7 @@ def _numeric(func: Callable[..., Any], inputs: Sequence[Any], k: int, eps: float
 
 
 def _directions(y: Any) -> Any:
-    """The gradients to begin with that tell the whole Jacobian."""
+    """Yield the output gradients that give the whole Jacobian."""
     for index in np.ndindex(y.shape):
         for unit in (1.0, 1j) if y.dtype.kind == "c" else (1.0,):
             seed = np.zeros(y.shape, y.dtype)
@@ -96,7 +96,7 @@ def _directions(y: Any) -> Any:
 
 
 def _real(gradient: Any) -> Any:
-    """A gradient as real numbers: a complex one by its two parts."""
+    """Return a gradient as real numbers: a complex one by its two parts."""
     flat = np.asarray(gradient).ravel()
     return np.stack([flat.real, flat.imag], axis=1).ravel() if flat.dtype.kind == "c" else flat
 
@@ -189,9 +189,9 @@ def gradcheck(
     check_forward_ad: bool = False,
     progress: bool | Callable[[int, int | None], Any] = False,
 ) -> bool:
-    """Whether the gradients of a function are those of its numbers.
+    """Check the gradients of a function against central differences.
 
-    Every gradient is held against central differences; run twice it must give the same; and of zero it must be zero.
+    A gradient must also be the same when it is computed twice, and zero for a zero output gradient.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def gradgradcheck(
     nondet_tol: float = 0.0,
     progress: bool | Callable[[int, int | None], Any] = False,
 ) -> bool:
-    """Whether the gradients of a function's gradients are right: `gradcheck` of its backward pass.
+    """Check the gradients of a function's gradients: `gradcheck` of its backward pass.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A `Function` called with Values: a node of their graph, whose derivatives are those that the Function has."""
+"""Record a `Function` called with Values as a node of their graph, whose derivatives are the Function's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CONTEXT = Spec(np.int64, (1,))
 
 
 def apply_symbolic(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of a Function with Values among its arguments becomes a node, and writes where its forward does."""
+    """Add a node for a call of a Function with Values among its arguments, and store what its forward writes."""
     check_no_history(f"{function.name}.apply: ", table.leaves(args, kwargs))
     if kwargs:
         args, kwargs = function._bind(args, kwargs)
@@ -79,7 +79,7 @@ def _check_within_reach(name: str, args: tuple[Any, ...]) -> None:
 
 
 class _OfFunction(MergedByValue):
-    """What nodes call. Equal ones are merged."""
+    """Represent the callable of a node; nodes with equal ones are merged."""
 
     def __init__(self, cls: Any, *key: Any) -> None:
         self.cls = cls
@@ -154,7 +154,10 @@ def _fits(have: Any, known: tuple[Any, ...]) -> bool:
 
 
 def apart(effects: Effects, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Arguments of forward: copies of those that it writes into, and none that it can write into if that is unknown."""
+    """Return the arguments of forward, copied where it writes into them.
+
+    If it is unknown where it writes, they are read-only.
+    """
     written = effects.written
     change: dict[int, Any] = {}
     for k, leaf in enumerate(table.leaves(args, kwargs) if written or not effects.known else ()):
@@ -164,7 +167,10 @@ def apart(effects: Effects, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dic
 
 
 class Record:
-    """A call of a Function, recorded: `result` has arrays; `pull` goes back through it as often as it is asked to."""
+    """Record a call of a Function.
+
+    `result` has its arrays. `pull` runs backward through the call, any number of times.
+    """
 
     def __init__(self, cls: Any, args: Any, kwargs: dict[str, Any], written: frozenset[int]) -> None:
         self.inputs: dict[int, Tensor] = {}
@@ -182,7 +188,7 @@ class Record:
         self.result = arrays if isinstance(made, tuple) else arrays[0]
 
     def pull(self, which: Sequence[int], given: Sequence[int], cts: Sequence[Any]) -> tuple[Any, ...]:
-        """Cotangents of the leaves `which`, for those of the results `given`."""
+        """Return cotangents of the leaves `which`, for those of the results `given`."""
         inputs = tuple([self.inputs[k] for k in which])
         pairs = [(self.outputs[k], ct) for k, ct in zip(given, cts, strict=True)]
         pairs = [(y, ct) for y, ct in pairs if type(y) is Tensor and y.requires_grad]
@@ -196,7 +202,7 @@ class Record:
 
 
 class _Rule(table.Rule):
-    """Backward and jvp of the Function, each a node."""
+    """Differentiate by backward and jvp of the Function, each as a node."""
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> table.Pullback:
         several = isinstance(ans, tuple)
@@ -244,7 +250,7 @@ class _Second(table.Rule):
 
 
 class FunctionBackward(_OfFunction):
-    """Cotangents of the results numbered `given` to those of the leaves numbered `argnums`.
+    """Compute cotangents of the leaves numbered `argnums` from those of the results numbered `given`.
 
     Its arguments are the context of the call, if forward keeps one, else those of forward, which runs once more.
     """
@@ -271,7 +277,7 @@ class FunctionBackward(_OfFunction):
 
 
 class FunctionForward(_OfFunction):
-    """Tangents of the leaves numbered `argnums` to those of the results that have any."""
+    """Compute tangents of the results from those of the leaves numbered `argnums`."""
 
     def __init__(
         self,

@@ -1,5 +1,7 @@
-"""Plain arrays among the arguments of a recorded call, until its backward pass: a mask, an index, a constant may be a
-buffer of the caller, which holds other numbers by then."""
+"""Keep the plain arrays among the arguments of a recorded call until its backward pass.
+
+A mask, an index or a constant may be a buffer of the caller, which has changed by then.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ _ALWAYS_COPIED = 512
 
 
 class _Printed:
-    """An array that is too large for a copy, with a fingerprint of its numbers."""
+    """Hold an array that is too large to copy, with a fingerprint of its numbers."""
 
     def __init__(self, array: np.ndarray[Any, Any], result: int) -> None:
         self.array, self.result = array, result
@@ -27,7 +29,7 @@ class _Printed:
 
 
 def keep(leaf: Any, result: Any) -> Any:
-    """What a record keeps of an argument that is no Tensor: a copy, if that is not larger than the result."""
+    """Return what a record keeps of an argument that is no Tensor: a copy, if that is not larger than the result."""
     if not issubclass(type(leaf), np.ndarray) or leaf.dtype.hasobject or not _is_writeable(leaf):
         return leaf
     size = getattr(result, "nbytes", leaf.nbytes)
@@ -36,7 +38,7 @@ def keep(leaf: Any, result: Any) -> Any:
 
 
 def _is_writeable(array: Any) -> bool:
-    """Whether somebody can write into its memory, by this array or the one that it is a view of."""
+    """Return whether the memory is writeable, by this array or the one that it is a view of."""
     while issubclass(type(array), np.ndarray):
         if array.flags.writeable:
             return True
@@ -45,7 +47,7 @@ def _is_writeable(array: Any) -> bool:
 
 
 def give_back(kept: Any) -> Any:
-    """The argument, as it was; an error if somebody has written into it."""
+    """Return the argument as it was; RuntimeError if it has been written into since."""
     if type(kept) is not _Printed:
         return kept
     array = kept.array

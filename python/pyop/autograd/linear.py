@@ -1,4 +1,4 @@
-"""Linear operations on gradients that have to be recorded when a backward pass is."""
+"""Define linear operations on gradients that are recorded when a backward pass is."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ __all__ = ["Alias", "Cast", "Copy", "Spread", "Sum", "SumTo", "cast", "sum_to"]
 
 
 def sum_to(x: Any, shape: tuple[int, ...]) -> Any:
-    """The sum over what broadcasting from `shape` repeated."""
+    """Return the sum over the elements that broadcasting from `shape` repeated."""
     lead = x.ndim - len(shape)
     axes = (*range(lead), *[lead + i for i, n in enumerate(shape) if n == 1 and x.shape[lead + i] != 1])
     return np.asarray(x.sum(axis=axes)).reshape(shape)
 
 
 def cast(x: Any, dtype: np.dtype[Any]) -> Any:
-    """`x` in another dtype; of complex numbers the real part where that is real."""
+    """Return `x` in another dtype; the real part of complex numbers where that dtype is real."""
     if x.dtype.kind == "c" and dtype.kind == "f":
         x = x.real
     return x.astype(dtype)
 
 
 class Sum(Function):
-    """a + b."""
+    """Add two arrays: a + b."""
 
     @staticmethod
     def forward(ctx: Any, a: Any, b: Any) -> Any:
@@ -42,7 +42,7 @@ class Sum(Function):
 
 
 class Alias(Function):
-    """The same numbers in the same memory, as a result of its own."""
+    """Return the same numbers in the same memory, as a result of its own."""
 
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
@@ -58,7 +58,7 @@ class Alias(Function):
 
 
 class Copy(Function):
-    """The same numbers in memory of its own."""
+    """Return the same numbers in memory of its own."""
 
     @staticmethod
     def forward(ctx: Any, x: Any) -> Any:
@@ -74,7 +74,7 @@ class Copy(Function):
 
 
 class SumTo(Function):
-    """The sum over what was broadcast."""
+    """Sum over the axes that were broadcast."""
 
     @staticmethod
     def forward(ctx: Any, x: Any, shape: tuple[int, ...]) -> Any:
@@ -108,7 +108,7 @@ class Spread(Function):
 
 
 class Cast(Function):
-    """Another dtype."""
+    """Convert to another dtype."""
 
     @staticmethod
     def forward(ctx: Any, x: Any, dtype: np.dtype[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Whether computations with Tensors are recorded: a mode of the thread, and of a generator or task while it runs."""
+"""Switch the recording of Tensors: a mode of the thread, and of a generator or task while it runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def is_grad_enabled() -> bool:
-    """Whether computations with Tensors are recorded on this thread.
+    """Return whether computations with Tensors are recorded on this thread.
 
     Returns
     -------
@@ -32,12 +32,12 @@ def is_grad_enabled() -> bool:
 
 @entered_as_a_whole
 class _Mode(_core.Mode):
-    """A context manager and a decorator; one object may be used again, and inside itself."""
+    """Provide a mode as a context manager and a decorator; one object may be used again, and inside itself."""
 
     __slots__ = ("_on",)
 
     def __new__(cls, *args: Any) -> Any:
-        """``@no_grad`` without parentheses decorates too."""
+        """Return the mode, or the decorated function for ``@no_grad`` without parentheses."""
         if len(args) == 1 and callable(args[0]):
             mode: Any = cls
             return mode()(args[0])
@@ -95,7 +95,7 @@ class no_grad(_Mode):
 
 
 class inference_mode(_Mode):
-    """What torch's programs call `no_grad` where nothing will ever be differentiated; here it is the same.
+    """Disable recording, as `no_grad`; torch's programs use this name where nothing will ever be differentiated.
 
     Parameters
     ----------

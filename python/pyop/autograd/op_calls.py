@@ -1,4 +1,4 @@
-"""Ops on Tensors: called on their arrays, with everything that is checked there, and recorded with their own rules."""
+"""Call ops on Tensors: on their arrays, with all checks of such a call, and recorded with the ops' own rules."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _classes_of_arrays: dict[str, FunctionClass] = {}
 
 
 def call_op(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of an op with Tensors, or examples under vmap, among its arguments."""
+    """Call an op with Tensors, or examples under vmap, among its arguments."""
     if op.spec.cast != "no":
         args, kwargs = _cast(op, args, kwargs)
     gradient: Any = op.contract.gradient
@@ -62,7 +62,7 @@ def call_op(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _cast(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments, recorded ones cast as the op declares: their gradients are cast back."""
+    """Return the arguments with recorded ones cast as the op declares; their gradients are cast back."""
     if kwargs:
         args, kwargs = _by_position(op, args, kwargs)
     leaves, tree = flatten(args)
@@ -74,7 +74,7 @@ def _cast(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[
 
 
 def class_of_arrays(name: str) -> FunctionClass:
-    """The class of nodes for ops of arrays that return one, by name."""
+    """Return the class of nodes, by name, for ops of arrays that return one array."""
     function = _classes_of_arrays.get(name)
     if function is None:
         function = _classes_of_arrays[name] = recording.class_of(name, _backward)
@@ -94,7 +94,7 @@ def _check_keywords(op: Op, kwargs: dict[str, Any]) -> None:
 
 
 def call_rule(function: Callable[..., Any], arrays: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of what became of an op's rule (`transforms/op_calls.py`) with Tensors among its arguments."""
+    """Call the callable of an op's rule (`transforms/op_calls.py`) with Tensors among its arguments."""
     result = function(*_arrays(arrays), **kwargs)
     try:
         rule = table.lookup(function) or _Refusing(NoRule(f"{function.__name__} has no gradient rule"))
@@ -108,7 +108,7 @@ def call_rule(function: Callable[..., Any], arrays: tuple[Any, ...], kwargs: dic
 
 
 def _backward(ctx: Any, ct: Any) -> Any:
-    """As `recording.backward`; at once for an op that was called with nothing but Tensors."""
+    """Compute gradients as `recording.backward`, directly for an op that was called with Tensors alone."""
     rule, kept, positions, *_ = ctx.call
     if type(ct) is not np.ndarray or len(kept) != len(positions) or False in ctx.needs_input_grad:
         return recording.backward(ctx, ct)
@@ -117,7 +117,7 @@ def _backward(ctx: Any, ct: Any) -> Any:
 
 
 class _WithContext(table.Rule):
-    """The rule of an op together with what one call has saved."""
+    """Combine the rule of an op with the residuals that one call has saved."""
 
     def __init__(self, rule: table.Rule, context: Any) -> None:
         super().__init__(rule.func)
@@ -137,7 +137,7 @@ class _WithContext(table.Rule):
 
 
 class _Refusing(table.Rule):
-    """In the place of a rule that is missing."""
+    """Stand for a missing rule, and raise when a derivative is asked for."""
 
     def __init__(self, error: NoRule) -> None:
         super().__init__(None)
@@ -151,7 +151,7 @@ class _Refusing(table.Rule):
 
 
 def _by_position(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Arrays that are given by keyword where the op has them."""
+    """Return the arguments with arrays that were given by keyword in their positions."""
     names: Iterable[str] = op.parameters[len(args) :]
     rest = dict(kwargs)
     found = list(args)
@@ -181,7 +181,7 @@ def _class_of(name: str) -> FunctionClass:
 def _recorded(
     name: str, rule: table.Rule, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], results: list[Any]
 ) -> list[Any]:
-    """The results as Tensors, with their history and their tangents."""
+    """Return the results as Tensors, with their history and their tangents."""
     made = recording.followed_result(
         _class_of(name), rule, args, kwargs, leaves, tuple(results) if len(results) != 1 else results[0]
     )

@@ -1,4 +1,4 @@
-"""The argument ``out`` of functions of NumPy, however it was given."""
+"""Read the argument ``out`` of functions of NumPy, given by keyword or by position."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""NumPy's functions on Tensors: done on their arrays, and recorded where a gradient is required.
+"""Apply NumPy's functions to Tensors: compute on their arrays, and record where a gradient is required.
 
-One recorded call is one node. It keeps the arguments and the result; its backward asks the table of rules
-(`pyop.gradients.table`) for the derivative. While a backward pass is itself recorded the rule computes with Tensors, so
-that derivatives of any order come from the same rules.
+One recorded call is one node. It keeps the arguments and the result. Its backward asks the table of rules
+(`pyop.gradients.table`) for the derivative. While a backward pass is itself recorded the rule computes with Tensors,
+so derivatives of any order come from the same rules.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _numpys: set[FunctionClass] = set()  # of these: new arrays that such a function
 
 
 def array_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """A ufunc, or one of its methods, on Tensors."""
+    """Apply a ufunc, or one of its methods, to Tensors."""
     _check_operands(ufunc, inputs, kwargs)
     if any(_is_foreign(x) for x in inputs):
         if any(type(x) is Value for x in inputs):
@@ -52,7 +52,7 @@ def array_ufunc(ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> An
 def array_function(
     func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None
 ) -> Any:
-    """A function of NumPy (or of ours, written to take part in its protocol) on Tensors."""
+    """Apply a function of NumPy, or one of pyop's that takes part in its protocol, to Tensors."""
     kwargs = kwargs or {}
     _check_operands(func, args, kwargs)
     if not all(issubclass(kind, (Tensor, np.ndarray)) for kind in types):
@@ -72,8 +72,10 @@ _COMMON = frozenset((np.ndarray, Tensor, Value, float, int, bool, complex, str, 
 
 
 def _check_operands(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Containers with rules of their own have no place in a record. Subclasses of ndarray compute with Tensors that
-    are not recorded as they do with arrays."""
+    """Raise for containers with rules of their own, which have no place in a record.
+
+    Subclasses of ndarray compute with Tensors that are not recorded as they do with arrays.
+    """
     if _COMMON.issuperset(map(type, args)) and _COMMON.issuperset(map(type, kwargs.values())):
         return
     leaves = table.leaves(args, kwargs)
@@ -83,7 +85,7 @@ def _check_operands(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def _in_graph(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call with Values among its arguments too: the Tensors are constants of the graph."""
+    """Call a function with Values among its arguments too: the Tensors are constants of the graph."""
     check_no_history("", table.leaves(args, kwargs))
     return function(*to_arrays(args), **to_arrays(kwargs))
 
@@ -94,7 +96,7 @@ _SHAPE_ONLY |= {np.iscomplexobj, np.isrealobj, np.array_equal, np.allclose}
 
 
 def _is_foreign(x: Any) -> bool:
-    """Whether somebody else's array should have the say."""
+    """Return whether another library's array should handle the call."""
     kind = type(x)
     if kind is Tensor or kind is np.ndarray or kind is float or kind is int:
         return False
@@ -103,14 +105,14 @@ def _is_foreign(x: Any) -> bool:
 
 
 def _to_operand(x: Any) -> Any:
-    """What NumPy would have: a scalar has other ways than an array of no dimension."""
+    """Return the NumPy operand: a scalar behaves differently from an array of no dimension."""
     if type(x) is not Tensor:
         return x
     return x._numbers[()] if x._scalar else x._numbers
 
 
 def _wrapped(result: Any) -> Any:
-    """Tensors in place of arrays."""
+    """Return the result with Tensors in place of arrays."""
     kind = type(result)
     if kind is Tensor:
         return result
@@ -126,7 +128,7 @@ def _wrapped(result: Any) -> Any:
 
 
 def may_vary(x: Any) -> bool:
-    """Whether a result can have a derivative: numbers that vary, or objects that may be such."""
+    """Return whether a result can have a derivative: real or complex numbers, or objects that may be such."""
     if issubclass(type(x), (np.ndarray, np.generic)):
         return x.dtype.kind in "fcO"
     return isinstance(x, (float, complex)) or (isinstance(x, (tuple, list)) and any(map(may_vary, x)))
@@ -139,10 +141,10 @@ def _is_of_objects(x: Any) -> bool:
 
 
 def call(key: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of a function with Tensors among its arguments, which the table of rules knows by `key`.
+    """Call a function with Tensors among its arguments, which the table of rules knows by `key`.
 
-    Anything in the result that is not an array is returned as it is. If a gradient would have to go through a function
-    without a rule, that is an error.
+    Anything in the result that is not an array is returned as it is. NoRule if a gradient would have to pass through a
+    function without a rule.
     """
     if kwargs.get("out") is not None:
         return into(function, args, kwargs)
@@ -150,7 +152,7 @@ def call(key: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
 
 
 def _finished(key: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The result of a call as Tensors, with their history and their tangents."""
+    """Return the result of a call as Tensors, with their history and their tangents."""
     if not _core.is_recording() and not _core.forward_runs():
         return _wrapped(result)
     leaves = table.leaves(args, kwargs)
@@ -178,7 +180,7 @@ def _finished(key: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, An
 
 
 def followed(leaves: list[Any]) -> bool:
-    """Whether a call with these leaves among its arguments is recorded, or moves tangents along."""
+    """Return whether a call with these leaves among its arguments is recorded, or propagates tangents."""
     if _core.is_recording() and [x for x in leaves if type(x) is Tensor and x.requires_grad]:
         return True
     return bool(_core.forward_runs() and [x for x in leaves if type(x) is Tensor and x._tangent is not None])
@@ -192,8 +194,9 @@ def followed_result(
     leaves: list[Any],
     result: Any,
 ) -> Any:
-    """What a call has returned, as Tensors with their history (one node of the class `function`) and their tangents;
-    `leaves` are the `table.leaves` of its arguments.
+    """Return the result of a call as Tensors, with their history and their tangents.
+
+    The history is one node of the class `function`; `leaves` are the `table.leaves` of its arguments.
     """
     positions = [k for k, leaf in enumerate(leaves) if type(leaf) is Tensor]
     tensors = tuple([leaves[k] for k in positions])
@@ -248,13 +251,13 @@ def _class_of(key: Any) -> FunctionClass:
 
 
 def class_of(name: str, back: Callable[..., Any] | None = None) -> FunctionClass:
-    """The class of nodes for functions of a name."""
+    """Return the class of nodes for functions of a name."""
     name = name[:1].upper() + name[1:]
     return FunctionClass(None, name, None, None, back or backward, None, (), None, -1, False, True, False)
 
 
 def backward(ctx: Any, *gradients: Any) -> Any:
-    """The gradients of the arguments of a recorded call, by its rule."""
+    """Return the gradients of the arguments of a recorded call, by its rule."""
     rule, kept, positions, tree, count, names, several = ctx.call
     if not [g for g in gradients if g is not None]:
         return (None,) * len(positions)
@@ -279,7 +282,7 @@ def _as_gradient(g: Any) -> Any:
 def push_forward(
     rule: table.Rule, moving: list[int], leaves: list[Any], made: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
-    """Tangents for what a call returned."""
+    """Set the tangents of a call's results."""
     arguments = tuple([leaves[k] for k in moving])
     tangents = tuple([x._tangent for x in arguments])
     history = _core.is_recording() and any(
@@ -308,7 +311,7 @@ def _fitted(t: Any, output: Any) -> Any:
 
 
 def operator(name: str, *operands: Any) -> Any:
-    """An operator that has to be recorded: the ufunc of the same meaning."""
+    """Apply an operator that has to be recorded: the ufunc of the same meaning."""
     ufunc = getattr(np, name)
     _check_operands(ufunc, operands, {})
     return call(ufunc, _OF_SCALARS.get(ufunc, ufunc) if all(map(_is_scalar, operands)) else ufunc, operands, {})
@@ -327,7 +330,7 @@ def _is_scalar(x: Any) -> bool:
 
 
 def power(a: Any, b: Any) -> Any:
-    """``a ** b``, as NumPy's operator does it for small exponents."""
+    """Return ``a ** b``, as NumPy's operator computes it for small exponents."""
     if _is_scalar(a) and _is_scalar(b):
         _check_operands(np.power, (a, b), {})
         return call(np.power, _operator.pow, (a, b), {})
@@ -345,7 +348,7 @@ def _power(a: Any, b: Any) -> tuple[np.ufunc, tuple[Any, ...]]:
 
 
 def record_in_place(name: str, a: Any, b: Any, numbers: Any) -> Any:
-    """What an operator in place has made of the numbers of `a`: the result of the operator."""
+    """Return the result of an operator in place that has changed the numbers of `a`, recorded as the operator."""
     ufunc, operands = _power(a, b) if name == "power" else (getattr(np, name), (a, b))
     if ufunc is np.matmul and np.ndim(b) > max(a.ndim, 2):
         operands = (a, np.squeeze(b, tuple(range(np.ndim(b) - max(a.ndim, 2)))))  # of size 1: NumPy has left them out
@@ -353,12 +356,12 @@ def record_in_place(name: str, a: Any, b: Any, numbers: Any) -> Any:
 
 
 def getitem(x: Tensor, key: Any) -> Any:
-    """``x[key]``."""
+    """Return ``x[key]``."""
     return call(_operator.getitem, _operator.getitem, (x, key), {})
 
 
 def iterate(x: Tensor) -> Iterator[Any]:
-    """The Tensors along the first axis."""
+    """Return an iterator over the Tensors along the first axis."""
     if x.ndim == 0:
         raise TypeError("iteration over a 0-d array")
     return (x[i] for i in range(x.shape[0]))
@@ -368,17 +371,17 @@ def iterate(x: Tensor) -> Iterator[Any]:
 
 
 def outer(a: Any, b: Any) -> Any:
-    """The outer product of two vectors."""
+    """Return the outer product of two vectors."""
     return np.outer(a, b)
 
 
 def spread(g: Any, axis: int | None, shape: tuple[int, ...]) -> Any:
-    """What was reduced along an axis (None: all of them) laid along it again."""
+    """Return a reduced array broadcast back along its axis (None: all axes)."""
     return np.broadcast_to(g if axis is None else np.expand_dims(g, axis), shape)
 
 
 def put_back(g: Any, key: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    """Zeros of a shape with `g` at an index."""
+    """Return zeros of a shape with `g` at an index."""
     rule = table.lookup(_operator.getitem)
     assert rule is not None
     return rule.vjp((0,), None, (np.broadcast_to(np.zeros((), dtype), shape), key), {})(g)[0]

@@ -1,6 +1,7 @@
-"""What a Tensor has of an ndarray beside what all kinds share (`functions/surface.py`): answered, or refused where
-numbers would leave the record. A missing attribute would send ``hasattr`` and ``except AttributeError`` another way
-than with arrays.
+"""Give Tensor the names of an ndarray that other kinds do not share (`functions/surface.py`).
+
+They are answered, or refused where numbers would leave the record. A missing attribute would send ``hasattr`` and
+``except AttributeError`` another way than with arrays.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ __all__ = ["install"]
 
 
 def astype(self: Tensor, dtype: Any, order: str = "K", casting: str = "unsafe", copy: bool = True) -> Any:
-    """The Tensor in another dtype."""
+    """Return the Tensor in another dtype."""
     from .linear import Cast
 
     dtype = np.dtype(dtype)
@@ -37,7 +38,7 @@ def astype(self: Tensor, dtype: Any, order: str = "K", casting: str = "unsafe", 
 
 
 def copy(self: Tensor, order: str = "C") -> Any:
-    """A Tensor over memory of its own; gradients go through."""
+    """Return a Tensor over memory of its own; gradients go through."""
     from .linear import Cast
 
     made = Cast.apply(self, self.dtype)
@@ -46,29 +47,29 @@ def copy(self: Tensor, order: str = "C") -> Any:
 
 
 def clone(self: Tensor) -> Any:
-    """As `copy`."""
+    """Return a copy, as `copy`."""
     return copy(self)
 
 
 def view(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-    """The same memory, as ``ndarray.view()``; as another dtype only where nothing is recorded."""
+    """Return the same memory, as ``ndarray.view()``; as another dtype only where nothing is recorded."""
     if not args and not kwargs:
         return self[...]
     return Tensor(self._give("x.view(dtype)").view(*args, **kwargs))
 
 
 def resize(self: Tensor, *args: Any, **kwargs: Any) -> None:
-    """Refused: the memory of a Tensor keeps its size."""
+    """Raise: the memory of a Tensor keeps its size."""
     raise refusal("x.resize() changes a Tensor in place, which is not recorded: write x = np.resize(x, shape)")
 
 
 def setflags(self: Tensor, *args: Any, **kwargs: Any) -> None:
-    """As ``ndarray.setflags``."""
+    """Set flags of the array, as ``ndarray.setflags``."""
     self._numbers.setflags(*args, **kwargs)
 
 
 def item(self: Tensor, *args: Any) -> Any:
-    """The number, as a Python object: refused while it is recorded."""
+    """Return the number as a Python object; raise while it is recorded."""
     found = self.numpy().item(*args)  # what NumPy refuses is NumPy's error
     self._give("x.item()")
     return found

@@ -1,4 +1,4 @@
-"""`vmap`: a function of single examples applied to a batch of them."""
+"""Apply a function of single examples to a batch of them: `vmap`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Batched", "VmapInfo", "apply_batched", "vmap"]
 
 @dataclass(frozen=True)
 class VmapInfo:
-    """What a rule for batches is told.
+    """Tell a rule for batches about the call.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class VmapInfo:
 
 
 def apply_batched(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A Function called with examples of a batch: by its rule."""
+    """Call a Function with examples of a batch, by its rule."""
     cls: Any = function.cls
     rule, generate = _method(cls, "vmap"), bool(getattr(cls, "generate_vmap_rule", False))
     if kwargs:
@@ -90,12 +90,12 @@ def _stands_for_array(x: Any) -> bool:
 
 
 def _place(func: Any) -> str:
-    """The name of a function, and its line."""
+    """Return the name of a function, and its line."""
     return named_place(str(getattr(func, "__name__", "the function")), func)
 
 
 class _Nesting(threading.local):
-    """How many calls of functions that `vmap` has made run on this thread; an example is of one of them."""
+    """Count the running calls that `vmap` has made on this thread; an example belongs to one of them."""
 
     depth = 0
 
@@ -104,7 +104,7 @@ _nesting = _Nesting()
 
 
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
-    """A function of batches, from a function of single examples: `pyop.vmap`, of functions that are no Graphs.
+    """Return a function of batches from a function of single examples: `pyop.vmap` for functions that are no Graphs.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Changes of Tensors in place: done where nothing is recorded, and refused where the record could not follow."""
+"""Change Tensors in place where nothing is recorded; raise where the record could not follow."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _line() -> str:
 
 
 def _names_of(target: Tensor) -> list[tuple[str, Any]]:
-    """What the functions that are running call it, and other arrays and Tensors over its memory; innermost first."""
+    """Return the names of a Tensor, and of other arrays and Tensors over its memory; innermost function first."""
     found: list[tuple[str, Any]] = []
     array = target._numbers
     for variables in _scopes():
@@ -80,7 +80,7 @@ def _names_of(target: Tensor) -> list[tuple[str, Any]]:
 
 
 def _scopes() -> Iterator[list[tuple[str, Any]]]:
-    """The variables of the running functions that are not pyop's."""
+    """Yield the variables of the running functions that are not pyop's."""
     for frame in itertools.islice(_frames(), 3):
         if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
             continue  # a module or the body of a class
@@ -91,7 +91,7 @@ def _scopes() -> Iterator[list[tuple[str, Any]]]:
 
 
 def _frames() -> Iterator[FrameType]:
-    """The running functions that are not pyop's, innermost first."""
+    """Yield the frames of the running functions that are not pyop's, innermost first."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if not frame.f_globals.get("__name__", "").startswith(_HERE):
@@ -113,7 +113,7 @@ def _check(target: Any, involved: list[Any], what: str, kind: type[Exception], r
 
 
 def changing(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call of a function that changes its first argument."""
+    """Call a function that changes its first argument."""
     target = args[0] if args else next(iter(kwargs.values()))
     remedy = surface.WRITERS.get(function, "")
     _check(target, [*flatten((args, kwargs))[0]], f"np.{function.__qualname__}", TypeError, remedy)
@@ -124,7 +124,7 @@ def changing(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
 
 
 def into(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A call with ``out=``: a change in place."""
+    """Call a function with ``out=``: a change in place."""
     out = kwargs["out"]
     outs = out if isinstance(out, tuple) else (out,)
     for target in outs:
@@ -137,14 +137,14 @@ def into(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
 
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:
-    """``x[key] = value``."""
+    """Assign ``x[key] = value``."""
     _check(x, [x, *flatten((value, key))[0]], "assigning to elements, x[k] = v,", RuntimeError)
     x._numbers[to_arrays(key)] = to_arrays(value)
     x._bump()
 
 
 def method(name: str) -> Callable[..., None]:
-    """A method of ndarray that works in place: where nothing is recorded, and counted."""
+    """Return a method of ndarray that works in place, for a Tensor that is not recorded; it counts as a change."""
     remedy = surface.SURFACE[name].remedy.format(x="x")
 
     def change(self: Tensor, *args: Any, **kwargs: Any) -> None:
