@@ -1,5 +1,5 @@
-"""Gradients: rules for NumPy's functions, accumulation on graphs, and the transformations `grad`, `jvp`, `vmap`, ...
+"""Hold gradient rules for NumPy's functions, and find the rule of a function.
 
-`table` is what finds a rule; the families (`elementwise`, `reductions`, ...) are the rules. `reverse` and `forward`
-write derivatives into a graph, `transforms` makes functions of functions.
+`table` finds a rule; the families (`elementwise`, `reductions`, ...) are the rules. `reverse` and `forward` write
+derivatives into a graph, `transforms` makes functions of functions.
 """

@@ -1,4 +1,4 @@
-"""Functions that rules need and NumPy does not have: mostly adjoints of what moves elements about.
+"""Define functions that rules need and NumPy lacks: mostly adjoints of functions that move elements.
 
 Each is a `primitive`, so that it can be a node of a graph, and each has a rule, so that derivatives can be taken again.
 """
@@ -125,7 +125,7 @@ has_shape_of(put, 1)
 
 @primitive(lambda ct, like, key: _like(ct, like))
 def put_between(ct: Any, like: Any, key: Any) -> Any:
-    """As `put`, by an index as `getitem_with_bounds` is given."""
+    """Return zeros like `like` with `ct` at an index spelled as for `getitem_with_bounds`; else as `put`."""
     return put(ct, like, spelled_index(key))
 
 

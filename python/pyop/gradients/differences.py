@@ -1,7 +1,7 @@
-"""Derivatives of a function by calling it: central differences, and the complex step.
+"""Differentiate a function by calling it: central differences, and the complex step.
 
 The complex step ``imag(f(x + 1j * h)) / h`` subtracts nothing, so `h` can be tiny and the derivative is exact to the
-last bits; but the function has to be analytic and to compute with complex arrays.
+last bits. But the function has to be analytic and to compute with complex arrays.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COMPLEX_STEP = 1e-30
 
 
 class _Differences(MergedByValue):
-    """A function of flat arrays, and its slope along a direction."""
+    """Compute a function of flat arrays, and its slope along a direction."""
 
     def __init__(
         self,
@@ -48,12 +48,12 @@ class _Differences(MergedByValue):
         )
 
     def call(self, arrays: Any) -> list[np.ndarray[Any, Any]]:
-        """The flat results."""
+        """Call the function and return its flat results."""
         args = arrays if self.in_trees is None else unflatten_each(self.in_trees, arrays)
         return [np.asarray(y) for y in flatten(self.fn(*args, **self.statics))[0]]
 
     def slope(self, arrays: Any, directions: Any) -> list[np.ndarray[Any, Any]]:
-        """How the results change along a direction: one array, or None, for each of the arrays."""
+        """Return the change of the results along a direction: one array, or None, for each of the arrays."""
         if self.how == "cs":
             return self._complex_step(arrays, directions)
         largest = max((float(np.max(np.abs(d), initial=0.0)) for d in directions if d is not None), default=0.0)
@@ -86,7 +86,7 @@ class _Differences(MergedByValue):
 
 
 class PullBack(_Differences):
-    """Cotangents of results to those of arguments: one slope for each element of these."""
+    """Compute cotangents of arguments from those of results: one slope for each element of an argument."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class PullBack(_Differences):
 
 
 class PushForward(_Differences):
-    """Tangents of arguments to those of results: a single slope."""
+    """Compute tangents of results from those of arguments: a single slope."""
 
     def __call__(self, *given: Any) -> Any:
         count = len(given) // 2

@@ -1,8 +1,8 @@
-"""Which sizes are the same where nobody knows them: what slices, and functions element by element, make of others.
+"""Prove sizes equal that are unknown: sizes of slices, and of functions element by element.
 
-Such a size gets a description in the place of its number. Equal descriptions are equal sizes in every run; others may
-be equal, too. So ``x[1:]`` and ``x[:-1]`` are known to have as many elements, and cotangents need not look for that
-when they run.
+Such a size gets a description in place of its number. Equal descriptions are equal sizes in every run; others may be
+equal, too. So ``x[1:]`` and ``x[:-1]`` are known to have as many elements, and cotangents need not check that when
+they run.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def extents_of(x: Any) -> tuple[Described, ...] | None:
 
 
 def alike(a: Described, b: Described) -> bool:
-    """Whether two sizes are known to be equal."""
+    """Return whether two sizes are known to be equal."""
     known = (int, tuple, frozenset)
     if isinstance(a, known) or isinstance(b, known):
         return type(a) is type(b) and a == b
@@ -47,7 +47,7 @@ def alike(a: Described, b: Described) -> bool:
 
 
 def same_shape(a: tuple[Described, ...] | None, b: tuple[Described, ...] | None) -> bool:
-    """Whether two shapes are known to be the same."""
+    """Return whether two shapes are known to be the same."""
     return a is not None and b is not None and len(a) == len(b) and all(map(alike, a, b))
 
 

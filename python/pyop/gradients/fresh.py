@@ -1,7 +1,7 @@
-"""`fresh`: an array that a function makes of nothing it was given.
+"""Define `fresh`, an array that a function makes of nothing it was given.
 
-What such an array holds is known beforehand, but it is made to be written, or to be the caller's: so a node makes it
-anew in each run, where a constant would have to be copied, or kept however large it is. It is neither computed
+The contents of such an array are known beforehand, but it is made to be written, or to be the caller's. So a node
+makes it anew in each run; a constant would have to be copied, or kept however large it is. It is neither computed
 beforehand nor merged (csrc/graph/passes).
 """
 

@@ -1,7 +1,7 @@
-"""Lists in the place of arrays: ``np.hypot([a, b], y)``, ``[1.0, 2.0] * x``.
+"""Differentiate by lists in place of arrays: ``np.hypot([a, b], y)``, ``[1.0, 2.0] * x``.
 
-NumPy makes arrays of lists before it computes. A rule computes with arrays, so the derivative of such a call is that of
-the call with the lists stacked: what it gives for a stacked argument is taken apart again for the leaves of the list.
+NumPy makes arrays of lists before it computes. A rule computes with arrays, so the derivative of such a call is that
+of the call with the lists stacked. The cotangent of a stacked argument is split again for the leaves of the list.
 """
 
 from __future__ import annotations

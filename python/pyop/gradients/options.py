@@ -1,4 +1,4 @@
-"""What the keywords that every ufunc takes mean for its derivative."""
+"""Handle the keywords that every ufunc takes in its derivative."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""`performed`: what memories hold after a function of NumPy's has written into parts of them.
+"""Define `performed`: what memories hold after a function of NumPy's has written into parts of them.
 
 A write to Values that is spelled as a call (``np.add(a, b, out=y[1:])``, ``y.sort()``, ``np.copyto(y, a)``) becomes a
 node that calls it (`pyop.graph.writes_by_functions`). It runs that very function on copies of the memories, in which
-the parts lie as they do in NumPy: so the bits, the errors and the warnings are those of NumPy's loops. How derivatives
-pass through is in functions/writing/grad.py.
+the parts lie as they do in NumPy: so the bits, the errors and the warnings are those of NumPy's loops. The derivatives
+are in functions/writing/grad.py.
 """
 
 from __future__ import annotations
@@ -80,16 +80,16 @@ def _with(x: Any, path: tuple[Any, ...], item: Any) -> Any:
 
 
 def attempted(x: Any, function: Callable[..., Any], *args: Any) -> None:
-    """``function(x, *args)``, of which is known that it raises when it has written a part."""
+    """Call ``function(x, *args)``, which is known to raise when it has written a part."""
     with np.errstate(all="ignore"), contextlib.suppress(Exception):
         function(x, *args)
 
 
 def set_flat(x: Any, key: Any, value: Any) -> None:
-    """``x.flat[key] = value``."""
+    """Assign ``x.flat[key] = value``."""
     x.flat[key] = value
 
 
 def fill_flat(x: Any, values: Any) -> None:
-    """``x.flat = values``."""
+    """Assign ``x.flat = values``."""
     x.flat = values

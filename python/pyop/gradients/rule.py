@@ -1,4 +1,4 @@
-"""The forms in which rules are written: one derivative an argument, or one function of the cotangent."""
+"""Define the forms of rules: one derivative for each argument, or one function of the cotangent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Derivative = Any  # None, a number, or a callable of (t, ans, *args)
 
 
 def unknown(t: Any, ans: Any, *args: Any, **kwargs: Any) -> Any:
-    """Stands where the derivative by an argument is not known."""
+    """Raise NoRule: the derivative by this argument is not known."""
     raise NoRule("no derivative by this argument is known: give it one with pyop.defvjp")
 
 
@@ -56,11 +56,11 @@ SIGN_SYMMETRIC = frozenset(_SIGN_SYMMETRIC.split())
 
 
 class Elementwise(Rule):
-    """A ufunc, by what a tangent of each argument becomes.
+    """Differentiate a ufunc by what a tangent of each argument becomes.
 
     Each is a function of ``(t, ans, *args)`` that multiplies `t` by the derivative (of a holomorphic function), a
-    number to multiply by, or None for zero. The cotangent is multiplied by the conjugate of the derivative: what the
-    same function makes of the conjugate cotangent, conjugated.
+    number to multiply by, or None for zero. The cotangent is multiplied by the conjugate of the derivative: the
+    conjugate of that function of the conjugate cotangent.
     """
 
     broadcasts = True
@@ -115,8 +115,10 @@ class Elementwise(Rule):
 
 
 def _has_shape_of_result(found: Any, args: tuple[Any, ...], k: int, ans: Any) -> bool:
-    """Whether argument `k` of a ufunc is as large as the result: what is smaller broadcasts to it. Where sizes are not
-    known, that is so if the other arguments are numbers."""
+    """Return whether argument `k` of a ufunc is as large as the result; a smaller one broadcasts to it.
+
+    Where sizes are not known, it is so if the other arguments are numbers.
+    """
     want = shape_of(args[k])
     if want is None or want != shape_of(ans):
         return False
@@ -137,12 +139,12 @@ def _adjoint(derivative: Derivative, ct: Any, ans: Any, args: tuple[Any, ...]) -
 
 
 class PerArgument(Rule):
-    """A function, by one vjp and one jvp an argument.
+    """Differentiate a function by one vjp and one jvp for each argument.
 
     For each positional parameter `vjps` has a function of ``(ct, ans, *args, **kwargs)``, or None where no gradient
-    flows; `jvps` likewise, of ``(tangent, ans, *args, **kwargs)``, or "same" where the function is linear in the
-    argument. `names` of the parameters are for arguments given by keyword. `fits` brings a cotangent to dtype (and
-    shape) of its argument.
+    flows. `jvps` likewise has one of ``(tangent, ans, *args, **kwargs)``, or "same" where the function is linear in the
+    argument. `names` of the parameters are for arguments given by keyword. `fits` converts a cotangent to the dtype
+    (and shape) of its argument.
     """
 
     def __init__(
@@ -219,7 +221,7 @@ class PerArgument(Rule):
 
 
 class Part(PerArgument):
-    """Indexing, whose cotangents are sums of parts of zeros (`transforms/parts.py`)."""
+    """Differentiate indexing, whose cotangents are sums of parts of zeros (`transforms/parts.py`)."""
 
     of_parts = True
 
@@ -270,7 +272,7 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 class NotDifferentiable(Rule):
-    """A function whose result does not change, or jumps, when its arguments change a little."""
+    """Give zero derivatives to a function that is constant or jumps where its arguments change a little."""
 
     differentiable = False
 

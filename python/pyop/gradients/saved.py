@@ -1,7 +1,7 @@
-"""Residuals: what an op keeps of a call for its gradient rule.
+"""Keep the residuals that an op saves of a call for its gradient rule.
 
 In a graph an op whose rule asks for residuals returns one array more, the context: an int64 of shape ``[1]`` whose
-memory belongs to the object that has the residuals. Whoever holds the array holds them; nobody else does, so a forward
+memory belongs to the object that has the residuals. Whoever holds the array holds them; nobody else does. So a forward
 call without a backward one leaves nothing behind, and there is no table of contexts to clear.
 """
 
@@ -78,7 +78,10 @@ class _Box:
 def collect(
     fn: Callable[..., Any], name: str, args: Any, kwargs: Any, call: Callable[..., Any] | None = None
 ) -> tuple[Any, Any]:
-    """What a function returns, and what it saved; `call` is what to call where that is not the function itself."""
+    """Return the result of a function and the residuals it saved; TypeError if it saved none.
+
+    `call` is what to call where that is not the function itself.
+    """
     box = _Box(fn)
     result = _core.call_with_attribute(_boxes, "innermost", box, call or fn, tuple(args), kwargs)
     if box.found is _NOTHING:
@@ -90,20 +93,20 @@ def collect(
 
 
 def collect_if_any(fn: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, Any]:
-    """As `collect`, for a function that may save nothing: None then."""
+    """Return the result of a function and its residuals, as `collect`; None for a function that saved nothing."""
     box = _Box(fn)
     result = _core.call_with_attribute(_boxes, "innermost", box, fn, tuple(args), kwargs)
     return result, None if box.found is _NOTHING else box.found
 
 
 def collecting(fn: Callable[..., Any]) -> bool:
-    """Whether what the call of this function saves is kept: it need make nothing for that otherwise."""
+    """Return whether the residuals that this function saves are kept; otherwise it need not compute them."""
     box = _boxes.innermost
     return box is not None and box.fn is fn
 
 
 class Context:
-    """Owner of the residuals of one call, and of the memory of the array that stands for them."""
+    """Own the residuals of one call, and the memory of the array that stands for them."""
 
     __slots__ = ("__weakref__", "_number", "residuals")
 
@@ -117,12 +120,12 @@ class Context:
         return self._number.__array_interface__
 
     def array(self) -> np.ndarray[Any, Any]:
-        """The array: a number for people to tell calls apart by."""
+        """Return the array: a number by which people tell calls apart."""
         return np.asarray(self)
 
 
 def residuals_of(context: Any, name: str) -> Any:
-    """The residuals behind a context array."""
+    """Return the residuals behind a context array; TypeError if it is none."""
     owner = context
     while isinstance(owner, np.ndarray):
         owner = owner.base

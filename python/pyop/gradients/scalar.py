@@ -1,4 +1,4 @@
-"""Cotangents that are the same number everywhere: they cost a graph nothing until they meet an array."""
+"""Represent cotangents that are the same number everywhere: they cost a graph nothing until they meet an array."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["Scalar"]
 
 
 class Scalar(float):
-    """A number in the place of a cotangent of some dtype and of any shape.
+    """Stand for a cotangent of some dtype and of any shape whose elements are all this number.
 
-    What is computed with numbers is computed at once; one times an array of the same dtype is that array. In all else
-    it stands for an array of its dtype, so that results have the bits and the dtype that this would give.
+    Arithmetic with numbers is done at once; one times an array of the same dtype is that array. In all else it stands
+    for an array of its dtype, so results have the bits and the dtype that this would give.
     """
 
     dtype: np.dtype[Any]

@@ -1,8 +1,8 @@
-"""What is a view or a copy, by how the memory lies that it was made of: NumPy decides when the graph runs.
+"""Follow memory that is a view or a copy by its layout, which NumPy decides when the graph runs.
 
-``y.reshape(-1)`` of what the function has made is a view of `y` or a copy. Both are followed: after a write to it `y`
-holds what `store_shown` says, after a write to `y` it holds what `shown` says. The copies that plans make lie as
-NumPy's arrays do, so NumPy's answer for them is that for the arrays of the function.
+``y.reshape(-1)`` of an array that the function has made is a view of `y` or a copy. Both are followed: after a write to
+it `y` holds what `store_shown` returns, after a write to `y` it holds what `shown` returns. The copies that plans make
+lie as NumPy's arrays do, so NumPy's answer for them is that for the arrays of the function.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Cotangents in a graph whose sign is kept beside them: a subtraction takes the place of a negation and a sum.
+"""Keep the sign of a cotangent in a graph apart: a subtraction replaces a negation and a sum.
 
 Rounding is symmetric, so products and quotients of real numbers have the same bits whether the sign is changed before
-or after; so has ``a - b`` in the place of ``a + (-b)``. A sum of two that are both negated is not the negated sum where
-that is zero: one of them is negated for it.
+or after; so has ``a - b`` in place of ``a + (-b)``. A sum of two negated ones is not the negated sum where that is
+zero: there one of them is negated.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ __all__ = ["Signed", "plain", "total"]
 
 
 class Signed:
-    """A Value of real numbers, or what is less than it by its sign, in the place of a cotangent.
+    """Stand for a cotangent: a Value of real numbers, or its negation.
 
-    It is what the rules of ufuncs compute with that only multiply and divide a tangent (`Elementwise.signed`).
+    It supports the operations of those rules of ufuncs that only multiply and divide a tangent (`Elementwise.signed`).
     """
 
     __slots__ = ("negated", "value")

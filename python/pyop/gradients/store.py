@@ -1,7 +1,7 @@
-"""`store`: what an array is after ``x[key] = value``, or after such a write through views of it.
+"""Define `store`, an array after ``x[key] = value``, or after such a write through views of it.
 
 A write to a Value becomes a node that calls it (`pyop.graph.writes`): memory that was written is another value. It is
-linear in the array and in what is written, and `written` takes back out what `store` has put in.
+linear in the array and in what is written, and `written` extracts again what `store` has put in.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def seen(x: Any, views: Views) -> Any:
 
 
 def _as_integers(key: Any) -> Any:
-    """The index of a view with integers for arrays of no dimension, by which NumPy would copy."""
+    """Return the index of a view with integers for arrays of no dimension, by which NumPy would copy."""
     if isinstance(key, tuple):
         return tuple(map(_as_integers, key))
     return key[()] if isinstance(key, np.ndarray) and key.ndim == 0 else key
@@ -92,7 +92,7 @@ def written(x: Any, key: Any, views: Views = ()) -> Any:
 
 
 def _check_elements(views: Views) -> None:
-    """NoRule where a view reads the bytes as other numbers."""
+    """Raise NoRule where a view reads the bytes as other numbers."""
     for function, arguments, _, _ in views:
         if function is np.ndarray.view:
             raise NoRule(
@@ -118,7 +118,7 @@ def _by_value(ct: Any, ans: Any, x: Any, value: Any, key: Any, views: Views = ()
 
 
 def _picks_once(key: Any) -> bool:
-    """Whether an index is of integers and slices, which pick no element twice."""
+    """Return whether an index is of integers and slices, which pick no element twice."""
     items = key if isinstance(key, tuple) else (key,)
     parts = [part for x in items for part in ((x.start, x.stop, x.step) if type(x) is slice else (x,))]
     return all(x is None or x is Ellipsis or type(x) in (int, Dim) for x in parts)

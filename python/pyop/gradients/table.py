@@ -1,13 +1,13 @@
-"""The table of gradient rules: how cotangents and tangents pass through a function.
+"""Hold the table of gradient rules: how cotangents and tangents pass through a function.
 
 `lookup` finds the rule of a ufunc, a method of a ufunc, a NumPy function, an op, or anything given to `defvjp` or
-`defjvp`. Rules are written in terms of NumPy functions, so one rule serves arrays, symbolic Values and whatever else
-takes part in NumPy's protocols, and derivatives of derivatives.
+`defjvp`. Rules are written in terms of NumPy functions. So one rule serves arrays, symbolic Values and any other type
+that takes part in NumPy's protocols, and derivatives of derivatives.
 
-Complex numbers: a cotangent is the gradient of a real number, ``d/d re + 1j * d/d im``, so that ``z - step * grad``
-goes downhill. A rule computes the adjoint of the derivative: ``ct * conj(f'(z))`` where `f` is holomorphic.
+A complex cotangent is the gradient of a real number, ``d/d re + 1j * d/d im``, so that ``z - step * grad`` goes
+downhill. A rule computes the adjoint of the derivative: ``ct * conj(f'(z))`` where `f` is holomorphic.
 
-Where an argument stands is told by the number of its leaf: see `leaves`.
+The position of an argument is the number of its leaf: see `leaves`.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ _outer_rule: Callable[[Any], Rule]
 
 
 class NoRule(PyopError, TypeError):
-    """Raised where a function without a gradient rule, or used in a way that its rule does not cover, stands between
-    result and argument.
+    """Report a function without a gradient rule between result and argument, or a use that its rule does not cover.
 
     Examples
     --------
@@ -56,7 +55,7 @@ class NoRule(PyopError, TypeError):
 
 
 class Place(NamedTuple):
-    """Where a leaf stands: in which argument, and the how-manieth leaf of this argument it is."""
+    """Locate a leaf: the argument, and the number of the leaf in it."""
 
     argument: int | str
     offset: int
@@ -138,7 +137,7 @@ def of_leaves(
 
 
 class Rule:
-    """How derivatives pass through one function, which is its key in the table."""
+    """Pass derivatives through one function, which is its key in the table."""
 
     differentiable = True
     """False: the derivative is zero (or there is none) by nature, as of ``np.floor`` and ``np.argmax``."""

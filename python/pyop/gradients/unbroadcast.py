@@ -1,7 +1,7 @@
-"""Cotangents brought to dtype and shape of what they belong to, for arrays and for Values whose sizes may be unknown.
+"""Convert cotangents to the dtype and shape of their arrays, or of Values whose sizes may be unknown.
 
-Where shapes are known the answer is a few NumPy calls, or nothing. Where they are not, it is one call of a function
-that looks when it runs; such functions are made by `primitive`.
+Where shapes are known the answer is a few NumPy calls, or nothing. Otherwise it is one call of a function that looks
+when it runs; `primitive` makes such functions.
 """
 
 from __future__ import annotations
@@ -140,8 +140,10 @@ def unbroadcast_loosely(ct: Any, like: Any, ans: Any) -> Any:
 
 
 def may_stay(ct: Any, like: Any, ans: Any) -> bool:
-    """Whether an argument is as large as the result, and a cotangent that broadcasts to it is seen to be smaller by its
-    shape, if it is."""
+    """Return whether an argument is as large as the result, so that a smaller cotangent shows by its shape.
+
+    A smaller cotangent broadcasts to it.
+    """
     want = shape_of(like)
     if want is None or want != shape_of(ans):
         return False
