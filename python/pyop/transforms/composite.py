@@ -1,7 +1,7 @@
-"""The derivative of a Python function at its arguments, whatever these are, and rules made of it.
+"""Differentiate a Python function at its arguments, of any kind, and make rules of such derivatives.
 
-The arguments are Values, whose graph the derivative is written into, or arrays, on which the function runs at once. So
-this stands above the engines, and a function whose rule is another function (`composite`) needs it.
+The arguments are Values, whose graph receives the derivative, or arrays, on which the function runs at once. So this
+module uses both engines, and a function whose rule is another function (`composite`) needs it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Composite", "composite", "outer_of", "pullback_of", "push_forward"]
 def pullback_of(
     f: Callable[..., Any], argnums: tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Callable[[Any], tuple[Any, ...]]:
-    """As `table.Rule.vjp`, of the function itself."""
+    """Return the pullback of the function itself, as `table.Rule.vjp`."""
     leaves = table.leaves(args, kwargs)
     if not any(isinstance(leaf, Value) for leaf in leaves):
         return eager.pullback_of(f, argnums, args, kwargs)
@@ -44,7 +44,7 @@ def pullback_of(
 
 
 def push_forward(f: Callable[..., Any], argnums: Any, tangents: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
-    """As `table.Rule.jvp`, of the function itself."""
+    """Return the tangents of the function itself, as `table.Rule.jvp`."""
     leaves = table.leaves(args, kwargs)
     if not any(isinstance(leaf, Value) for leaf in (*leaves, *tangents)):
         return eager.push_forward(f, argnums, tangents, args, kwargs)
@@ -66,7 +66,7 @@ def _open(leaves: list[Any], argnums: tuple[int, ...], others: tuple[Any, ...] =
 
 
 class Composite(Rule):
-    """A function by another one that computes the same and calls nothing but functions that have rules."""
+    """Differentiate a function by another one that computes the same and calls only functions with rules."""
 
     def __init__(self, func: Any, made_of: Callable[..., Any]) -> None:
         super().__init__(func)
@@ -119,7 +119,7 @@ def _positional(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def composite(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Functions by another one that computes the same of functions that have rules."""
+    """Return a decorator that registers a function, made of functions with rules, as the rule of `functions`."""
 
     def register(made_of: Callable[..., Any]) -> Callable[..., Any]:
         for func in functions:
@@ -130,7 +130,7 @@ def composite(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., A
 
 
 def outer_of(ufunc: Any) -> Rule:
-    """The rule of a ufunc's method ``outer``: the ufunc itself on arrays with more axes."""
+    """Return the rule of a ufunc's method ``outer``: the ufunc itself on arrays with more axes."""
 
     def outer(a: Any, b: Any, **kwargs: Any) -> Any:
         b = np.asarray(b) if isinstance(b, (list, tuple)) else b

@@ -1,7 +1,7 @@
-"""Derivatives at concrete arrays: the function runs once, on Tensors, so that its control flow sees numbers.
+"""Differentiate at concrete arrays: the function runs once, on Tensors, so its control flow sees numbers.
 
-Inside of another transformation, or where the caller gives Tensors, results are Tensors too, and the backward pass is
-recorded: derivatives of derivatives come from the same code. `Eager.nested` says which.
+Inside another transformation, or where the caller passes Tensors, results are Tensors too, and the backward pass is
+recorded: derivatives of derivatives come from the same code. `Eager.nested` is then true.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ __all__ = ["Eager", "pullback_of", "push_forward", "vjp_of_op"]
 
 
 def _is_nested(kinds: set[type]) -> bool:
-    """Whether derivatives may be asked for by those of arguments of these types: others run around this one."""
+    """Return whether derivatives with arguments of these types may be differentiated again, by a surrounding one."""
     return Tensor in kinds or (_core.transformations_running() > 0 and _core.is_recording())
 
 
 def _open(leaf: Any, k: int) -> Tensor:
-    """A Tensor that stands for a leaf of argument `k` and for nothing else."""
+    """Return a Tensor that stands for a leaf of argument `k` and for nothing else."""
     if type(leaf) is np.ndarray and leaf.dtype.kind in "fc":
         return Tensor(leaf, requires_grad=True)
     if type(leaf) is Tensor:
@@ -49,16 +49,16 @@ def _open(leaf: Any, k: int) -> Tensor:
 
 
 def _bare(tree: Any) -> Any:
-    """Arrays in the place of Tensors."""
+    """Return the tree with arrays in place of Tensors."""
     if type(tree) is Tensor:
         return tree.numpy()
     return map_leaves(lambda x: x.numpy() if type(x) is Tensor else x, tree)
 
 
 class Eager(Opened):
-    """``f(*args, **kwargs)`` on Tensors, in the place of arrays that are differentiated by.
+    """Call ``f(*args, **kwargs)`` on Tensors, in place of the arrays to differentiate by.
 
-    `nested` says whether what comes out stays recorded.
+    `nested` is true if the results stay recorded.
     """
 
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums) -> None:
@@ -72,19 +72,19 @@ class Eager(Opened):
     open = staticmethod(_open)
 
     def call(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What the function returns, recorded."""
+        """Call the function, recorded, and return its result."""
         return called(lambda f: _core.call_recorded(f, args, kwargs, self.inputs), f, (args, kwargs))
 
     def out(self, tree: Any) -> Any:
-        """What is handed to the caller: arrays, or Tensors where derivatives of it may be asked for."""
+        """Return the result for the caller: arrays, or Tensors where derivatives of it may be asked for."""
         return tree if self.nested else _bare(tree)
 
     def seed(self, value: Any) -> Any:
-        """The cotangent one."""
+        """Return the cotangent one."""
         return np.ones((), value.dtype) if isinstance(value, Tensor) else None
 
     def pull(self, outputs: list[Any], cts: list[Any]) -> list[Any]:
-        """One gradient an input, in its shape: arrays of their own, or Tensors."""
+        """Return one gradient for each input, in its shape: arrays of their own, or Tensors."""
         kinds = leaf_types(cts)
         if not kinds.isdisjoint(EXAMPLES):
             return list(one_by_one(lambda *cs: tuple(self.pull(outputs, list(cs))), tuple(cts), {}, level_of(cts)))
@@ -94,8 +94,10 @@ class Eager(Opened):
 
     @staticmethod
     def push(outputs: list[Any], tangents: list[Any], inputs: list[Tensor]) -> list[Any]:
-        """The tangents of outputs, as Tensors, for those of the inputs that they were computed from: the pullback is
-        linear in its cotangent, and its own pullback is the push forward."""
+        """Return the tangents of outputs, as Tensors, for those of the inputs that they were computed from.
+
+        The pullback is linear in its cotangent, and its own pullback is the push forward.
+        """
         seeds = [Tensor(np.zeros(y.shape, y.dtype), requires_grad=y.dtype.kind in "fc") for y in outputs]
         _core.note_opened(seeds)
 
@@ -106,18 +108,21 @@ class Eager(Opened):
         return found
 
     def pullback(self, value: Any) -> Callable[[Any], Any]:
-        """As `Opened.pullback`."""
+        """Return the pullback, as `Opened.pullback`."""
         _core.note_opened(self.inputs)  # functions of cotangents may be differentiated
         return super().pullback(value)
 
     @staticmethod
     def jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
-        """As `pyop.jvp`: in one pass forward, or two backwards inside of another one forward."""
+        """Return value and tangent, as `pyop.jvp`: in one pass forward, or two backward inside another one forward."""
         return _jvp(f, primals, tangents)
 
     @staticmethod
     def jacobian_forward(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums) -> Any:
-        """As ``pyop.jacobian(f, argnums, mode="forward")``; the function runs for each element of the arguments."""
+        """Return the Jacobian, as ``pyop.jacobian(f, argnums, mode="forward")``.
+
+        The function runs for each element of the arguments.
+        """
         chosen = Chosen(args, argnums)
         inputs = [x if type(x) is Tensor else plain_array(x, "an argument") for x in chosen.inputs]
 
@@ -131,8 +136,10 @@ class Eager(Opened):
 
 
 def vjp_of_op(op: Op, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], Any]] | None:
-    """As `pyop.vjp` of an op at arrays, with a record only where somebody asks for more than one gradient of it; None
-    where it has to be recorded from the start, and nothing has been called."""
+    """Return `pyop.vjp` of an op at arrays, recorded only if more than one gradient of it is asked for.
+
+    It returns None, and calls nothing, where the op has to be recorded from the start.
+    """
     gradient: Any = op.contract.gradient
     if gradient is None or not gradient.of_arrays or _core.graph_being_built() is not None or op.spec.cast != "no":
         return None
@@ -159,7 +166,7 @@ def vjp_of_op(op: Op, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], An
 
 
 def _called_before(op: Op, primals: tuple[Any, ...], value: Any) -> Eager:
-    """The record of a call that was made already."""
+    """Return the record of a call that was made already."""
     function = class_of_arrays(op.name)
     rule = op.contract.gradient.rule
     call = Eager(lambda *xs: function._call(op, xs, rule, value), primals, {}, tuple(range(len(primals))))
@@ -207,7 +214,7 @@ def _jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, .
 
 
 def _tensor(array: Any, given: Any, requires_grad: bool = False) -> Tensor:
-    """The Tensor of an array that has been made of what was given: a scalar, if that is no array."""
+    """Return the Tensor of an array made of `given`; a scalar if that is no array."""
     made = Tensor(array, requires_grad=requires_grad)
     made._scalar = not isinstance(given, np.ndarray)
     return made
@@ -240,7 +247,7 @@ def _by_two_pullbacks(f: Callable[..., Any], primals: Any, tangents: Any) -> tup
 def pullback_of(
     f: Callable[..., Any], argnums: tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> table.Pullback:
-    """As `table.Rule.vjp`, of the function itself."""
+    """Return the pullback of the function itself, as `table.Rule.vjp`."""
     leaves = table.leaves(args, kwargs)
     nested = any(type(leaf) is Tensor for leaf in leaves)
     opened = [_open(leaves[k], k) for k in argnums]
@@ -256,7 +263,7 @@ def pullback_of(
 
 
 def push_forward(f: Callable[..., Any], argnums: Any, tangents: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
-    """As `table.Rule.jvp`, of the function itself."""
+    """Return the tangents of the function itself, as `table.Rule.jvp`."""
     leaves = table.leaves(args, kwargs)
     moved = _jvp(table.of_leaves(f, argnums, args, kwargs), tuple([leaves[k] for k in argnums]), tangents)[1]
     return moved if any(type(x) is Tensor for x in (*leaves, *tangents)) else _bare(moved)

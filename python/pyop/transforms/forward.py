@@ -15,8 +15,10 @@ __all__ = ["forward"]
 
 
 def forward(outputs: Sequence[Value], inputs: Sequence[Value], tangents: Sequence[Any]) -> list[Any]:
-    """The tangents of `outputs` for given ones of `inputs` (None for zero), as Values of the same graph; None for an
-    output that does not depend on the inputs. A function on the way without a gradient rule is an error.
+    """Return the tangents of `outputs` for given ones of `inputs` (None for zero), as Values of the same graph.
+
+    It is None for an output that does not depend on the inputs. NoRule for a function on the way without a gradient
+    rule.
     """
     known = {value._key: in_graph(t, value) for value, t in zip(inputs, tangents, strict=True) if t is not None}
     for node in active_subgraph(outputs, inputs) if outputs else []:

@@ -1,4 +1,4 @@
-"""A Graph as a function: its nodes written again, into the graph of the Values it is called with."""
+"""Call a Graph as a function: copy its nodes into the graph of the Values it is called with."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Inlined"]
 
 
 class Inlined:
-    """A function that does what a graph with outputs does, on arrays or on Values of another graph."""
+    """Compute what a graph with outputs computes, on arrays or on Values of another graph."""
 
     _pyop_graph = True
 

@@ -1,8 +1,9 @@
-"""What a derivative at arrays does where the function writes, also into arrays that it makes: Tensors cannot follow
-that, a compiled function can. So it is compiled, with one warning, and stays so.
+"""Compile a derivative at arrays where the function writes, also into arrays that it makes.
 
-The function has then begun once in vain. State that it has changed and generators that it has drawn from are put back;
-where an array that it was given is not as it was, the refusal stands.
+Tensors cannot follow that, a compiled function can. So the derivative is compiled, with one warning, and stays so.
+
+The function has then begun once in vain. State that it has changed and generators that it has drawn from are restored.
+If an array that it was given has changed, the refusal stands.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _CALM = ("math", "numpy", "pyop", "scipy")  # modules whose functions write wher
 
 
 class Instead:
-    """What is called in the place of a derivative at arrays, once the function was found to write."""
+    """Call a compiled derivative in place of one at arrays, once the function was found to write."""
 
     __slots__ = ("compiled", "done", "f", "writes")
 
@@ -49,7 +50,7 @@ class Instead:
     def call(
         self, made: Callable[..., Any], transformed: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """The derivative, by `made` on Tensors or as it is compiled."""
+        """Return the derivative, by `made` on Tensors or compiled."""
         if self.compiled is not None and self not in _compiled_now() and not _is_inside(args, kwargs):
             return self._run_again(args, kwargs)
         kept = self._kept(args, kwargs)
@@ -69,7 +70,7 @@ class Instead:
         return result
 
     def _kept(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[Any, Any]]:
-        """The arrays that the function may write into, with what they hold."""
+        """Return the arrays that the function may write into, each with a copy."""
         if self.done:  # nothing is copied call by call
             return []
         if self.writes is None:
@@ -79,7 +80,7 @@ class Instead:
     def _after(
         self, error: Exception, kept: Any, transformed: Callable[..., Any], args: tuple[Any, ...], kwargs: Any
     ) -> Any:
-        """The derivative after a refusal, by compiling it; or _REFUSED."""
+        """Return the derivative after a refusal, by compiling it; or _REFUSED."""
         if (
             not self.writes  # what else takes numbers out of the record is refused, however it is run
             or not was_refused(error)
@@ -140,7 +141,7 @@ class Instead:
             raise
 
     def _run(self, compiled: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What is compiled; where that runs the function itself, it must not come back to what is compiled."""
+        """Run the compiled derivative; if that runs the function itself, it must not come back here."""
         _compiled_now().add(self)
         try:
             return compiled(*args, **kwargs)
@@ -149,7 +150,7 @@ class Instead:
 
 
 def _compiled_now() -> set[Instead]:
-    """Those whose compiled derivatives this thread is inside of."""
+    """Return the instances whose compiled derivatives run on this thread."""
     found: set[Instead] | None = getattr(_running, "instances", None)
     if found is None:
         found = _running.instances = set()
@@ -157,7 +158,7 @@ def _compiled_now() -> set[Instead]:
 
 
 def _is_inside(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether this derivative is part of another one, or something is recorded around it."""
+    """Return whether this derivative is part of another one, or something is recorded around it."""
     return Tensor in leaf_types((args, kwargs)) or _core.transformations_running() > 0 or _core.watching()
 
 
@@ -170,7 +171,7 @@ def _differ(x: Any, before: Any) -> bool:
 
 
 def _writes(f: Any) -> bool:
-    """Whether the code of a function, or of one that it names, could write into an array that it is given."""
+    """Return whether the code of a function, or of one that it names, could write into an array argument."""
     waiting, seen = [f], set[int]()
     while waiting:
         function = waiting.pop()

@@ -1,5 +1,7 @@
-"""The start of a differentiation: a Value of its own for each argument, so that what a function closes over is not
-taken for its argument."""
+"""Start a differentiation: make a Value of its own for each argument.
+
+So an array that a function closes over is not taken for its argument.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ __all__ = ["argument", "check_has_gradient", "open_value"]
 
 @primitive(lambda x: x if isinstance(x, Spec) else Spec.of(x))
 def argument(x: Any) -> Any:
-    """The argument itself. No call of it is left in a plan."""
+    """Return the argument itself. No call of it is left in a plan."""
     return x
 
 
@@ -45,7 +47,7 @@ def check_has_gradient(leaf: Any, k: int) -> None:
 
 
 def open_value(graph: Any, leaf: Any, k: int) -> Value:
-    """A Value that stands for a leaf of argument `k` and for nothing else."""
+    """Return a Value that stands for a leaf of argument `k` and for nothing else."""
     if not isinstance(leaf, Value):
         leaf = graph.constant(plain_array(leaf, "an argument"))
     check_has_gradient(leaf, k)

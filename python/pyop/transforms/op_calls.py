@@ -1,4 +1,4 @@
-"""The callables of the nodes that gradient rules of ops become: each calls a user's rule and checks what it returns.
+"""Define the callables of the nodes for gradient rules of ops: each calls a user's rule and checks its result.
 
 They compare by what they do, so that equal nodes are merged, and each has a rule for the next derivative.
 """
@@ -35,7 +35,7 @@ class _Call(MergedByValue):
 
     @property
     def _pyop_gradient_rule(self) -> Rule:
-        """By what the user's rule does with Values, if it is written in functions that take them."""
+        """Return the rule made of the user's rule on Values, if that is written in functions that take them."""
         return Composite(self, self._traced)
 
     def _traced(self, *arrays: Any) -> Any:
@@ -65,8 +65,10 @@ class _Call(MergedByValue):
 
 
 def _called(rule: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """What a rule returns for arrays that are those of other calls too: if it wrote into them (``ct *= 2``), it would
-    change their derivatives, so they are read-only."""
+    """Return what a rule returns for arrays that other calls have too.
+
+    They are read-only: if the rule wrote into them (``ct *= 2``), it would change the derivatives of those calls.
+    """
     try:
         return rule(*args, **keywords)
     except ValueError as error:
@@ -83,12 +85,12 @@ def _advise(rule: Any, error: ValueError) -> None:
 
 
 def _packed(form: Any, outs: Any) -> Any:
-    """Flat results in the container that the op returns."""
+    """Return flat results in the container that the op returns."""
     return outs[0] if form is None else form.unflatten(list(outs))
 
 
 class Backward(_Call):
-    """Cotangents of results to those of arguments, by the op's vjp rule."""
+    """Compute cotangents of arguments from those of results, by the op's vjp rule."""
 
     def __init__(
         self, gradient: OpGradient, argnums: tuple[int, ...], n_out: int, n_in: int, statics: dict[str, Any]
@@ -125,7 +127,7 @@ class Backward(_Call):
         return tuple([self._checked(parts[k], inputs[k], k) for k in self.argnums])
 
     def _called_with(self, g: OpGradient, inputs: tuple[Any, ...], arrays: tuple[Any, ...]) -> Any:
-        """The rule called with containers, and with the keywords that it takes."""
+        """Call the rule with containers, and with the keywords that it takes."""
         rest = arrays[self.n_out + self.n_in :]
         keywords = g.keywords(g.vjp_wants, self.statics)
         form = g.results_of(inputs, self.statics)
@@ -186,7 +188,7 @@ class Backward(_Call):
 
 
 class _OfRule(Rule):
-    """The rule of a rule: an op of the cotangents and the arguments, without what else is passed."""
+    """Differentiate a rule: an op of the cotangents and the arguments, without the other inputs."""
 
     def __init__(self, call: Backward, rule: Rule) -> None:
         super().__init__(call)
@@ -211,7 +213,7 @@ class _OfRule(Rule):
 
 
 class Forward(_Call):
-    """Tangents of arguments to those of results, by the op's jvp rule."""
+    """Compute tangents of results from those of arguments, by the op's jvp rule."""
 
     def __init__(self, gradient: OpGradient, n_in: int, statics: dict[str, Any]) -> None:
         super().__init__(gradient, n_in, statics=statics)
@@ -240,7 +242,7 @@ class Forward(_Call):
 
 
 class JacobianOf(_Call):
-    """A Jacobian of an op, by a function of its arguments."""
+    """Compute a Jacobian of an op, by a function of its arguments."""
 
     def __init__(self, gradient: OpGradient, fn: Any, statics: dict[str, Any]) -> None:
         super().__init__(gradient, fn, statics=statics)

@@ -1,4 +1,4 @@
-"""The gradient of an op: what `@op.vjp`, `@op.jvp`, `@op.jac` and `grad=` declare, and the rule made of it."""
+"""Build the gradient of an op: what `@op.vjp`, `@op.jvp`, `@op.jac` and `grad=` declare, and the rule from it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CONTEXT = Spec(np.int64, (1,))
 
 
 class OpGradient:
-    """What an op says of its derivatives. Held by its Contract, which is how a node of a graph has it."""
+    """Hold what an op declares about its derivatives. Its Contract, which every node of a graph has, holds this."""
 
     saving: tuple[Any, Any, Spec] | None = None  # read by the core, which adds the node
 
@@ -66,7 +66,7 @@ class OpGradient:
         self.rule = OpRule(self)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Pickled by the op that it belongs to, where a path leads to that."""
+        """Pickle by reference to the op that it belongs to, where an import path leads to that."""
         op = by_path(op_of_gradient(self))
         return object.__reduce_ex__(self, protocol) if op is None else (op_gradient_of, (op,))
 
@@ -97,7 +97,7 @@ class OpGradient:
         self.saving = (self.with_context, new_contract(declared, abstract, gradient=self), _CONTEXT)
 
     def set_abstract(self, abstract: AbstractRule) -> None:
-        """The results are what an abstract rule says."""
+        """Set an abstract rule that computes the specs of the results."""
         self.abstract = abstract
         self.settle()
         if self.saving is not None:
@@ -116,7 +116,7 @@ class OpGradient:
         return "saved" in self.vjp_wants
 
     def wants(self, rule: Callable[..., Any], kind: str) -> tuple[str, ...]:
-        """The keyword-only parameters of a rule that are passed to it; statics of the op among them."""
+        """Return the keyword-only parameters of a rule that are passed to it; statics of the op among them."""
         try:
             parameters = inspect.signature(rule).parameters.values()
         except (TypeError, ValueError):
@@ -134,7 +134,7 @@ class OpGradient:
         return wanted
 
     def keywords(self, wants: tuple[str, ...], statics: dict[str, Any]) -> dict[str, Any]:
-        """The static parameters that a rule takes: those of the call, and the op's defaults for the rest."""
+        """Return the static parameters that a rule takes: those of the call, and the op's defaults for the rest."""
         if not wants:
             return {}
         found = {key: statics[key] for key in wants if key in statics}
@@ -155,7 +155,7 @@ class OpGradient:
         self.of_arrays = plain and self.out_specs is not None and self.out_tree is None and self.in_trees is None
 
     def backward(self, argnums: tuple[int, ...], n_out: int, n_in: int, statics: dict[str, Any]) -> Backward:
-        """The call of the vjp rule for these arguments."""
+        """Return the call of the vjp rule for these arguments."""
         if statics:
             return Backward(self, argnums, n_out, n_in, statics)
         key = argnums, n_out, n_in
@@ -165,7 +165,7 @@ class OpGradient:
         return found
 
     def backward_for_all(self, n: int) -> Backward:
-        """The call of the vjp rule of an op of `n` arrays that returns one."""
+        """Return the call of the vjp rule of an op of `n` arrays that returns one."""
         found = self.calls.get(n)
         if found is None:
             found = self.calls[n] = self.backward(tuple(range(n)), 1, n, {})
@@ -180,7 +180,7 @@ class OpGradient:
         return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY or p.name in behind)
 
     def position(self, wrt: int | str) -> int:
-        """Which argument a rule is for."""
+        """Return the position of the argument that a rule is for; ValueError if there is none of that name."""
         if isinstance(wrt, str):
             if wrt not in self.parameters:
                 raise ValueError(f"wrt={wrt!r} is not a parameter of op {self.name!r}, which has {self.parameters}")
@@ -188,20 +188,20 @@ class OpGradient:
         return wrt
 
     def results_of(self, arrays: Sequence[Any], statics: dict[str, Any]) -> TreeDef | None:
-        """The container of what the op returns for flat arguments; None for a single array."""
+        """Return the structure of the op's result for flat arguments; None for a single array."""
         if self.abstract is None:
             return self.out_tree
         tree = self.abstract.structure([spec_of(x) for x in arrays], statics)
         return None if tree.is_leaf else tree
 
     def unpack_arguments(self, arrays: Any) -> tuple[Any, ...]:
-        """Flat arrays in the containers that the op takes."""
+        """Return flat arrays in the containers that the op takes."""
         if self.in_trees is None:
             return tuple(arrays)
         return tuple(unflatten_each(self.in_trees, arrays))
 
     def argument_of(self, leaf: int) -> int:
-        """Which argument a flat array belongs to."""
+        """Return the position of the argument that a flat array belongs to."""
         if self.in_trees is None:
             return leaf
         for k, tree in enumerate(self.in_trees):
@@ -211,7 +211,7 @@ class OpGradient:
         raise IndexError(leaf)
 
     def with_context(self, *arrays: Any, **statics: Any) -> tuple[Any, ...]:
-        """What the op is in a graph, when its rule takes residuals: its flat results and the context."""
+        """Return the op's flat results and the context, as in a graph when its rule takes residuals."""
         result, residuals = saved.collect(self.fn, self.name, self.unpack_arguments(arrays), statics)
         form = self.results_of(arrays, statics)
         outs = [result] if form is None else form.flatten_up_to(result)
@@ -219,12 +219,12 @@ class OpGradient:
 
 
 def op_gradient_of(op: Op) -> Any:
-    """The gradient rules that an op has."""
+    """Return the gradient rules that an op has."""
     return op.contract.gradient
 
 
 class OpRule(Rule):
-    """The rule of an op, by what its `OpGradient` has: a vjp or jvp, Jacobians, or differences."""
+    """Differentiate an op by its `OpGradient`: a vjp or jvp, Jacobians, or differences."""
 
     def __init__(self, gradient: OpGradient) -> None:
         super().__init__(gradient)
@@ -287,7 +287,7 @@ class OpRule(Rule):
         return found if isinstance(ans, (tuple, list)) else found[0]
 
     def _split(self, ans: Any, flat: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
-        """The results, and the context if the call has returned one."""
+        """Return the results, and the context if the call has returned one."""
         leaves = flatten(ans)[0]
         count = len(leaves)
         if self.gradient.saves:
@@ -389,8 +389,10 @@ def _transposed_times(jacobian: Any, structure: Any, ct: Any, x: Any) -> Any:
 
 
 def _apply(fn: Any, arrays: tuple[Any, ...], like: list[Any], name: str, kwargs: Any = None) -> Any:
-    """A call as a node where Values are among the arrays, at once where there are none. Its results have these specs,
-    or those of these arrays."""
+    """Call `fn`: as a node if Values are among the arrays, else at once.
+
+    The results have the specs of `like`, or those of its arrays.
+    """
     kinds = leaf_types(arrays)
     if Value in kinds:
         specs = [x if isinstance(x, Spec) else _spec_like(x) for x in like]

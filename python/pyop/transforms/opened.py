@@ -1,6 +1,6 @@
-"""A function with some of its arguments replaced by what derivatives are taken by: what all transformations rest on.
+"""Replace some arguments of a function by what derivatives are taken by: the base of all transformations.
 
-There are two kinds: `Eager` at arrays, where Tensors stand in their place, and `Symbolic` in a graph, where Values do.
+There are two kinds: `Eager` at arrays, with Tensors in their place, and `Symbolic` in a graph, with Values.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _has_gradient(leaf: Any) -> bool:
 
 
 class Chosen:
-    """The arguments of a call that it is differentiated by.
+    """Hold the arguments of a call to differentiate by.
 
     Attributes
     ----------
@@ -67,11 +67,11 @@ class Chosen:
             self.flat = self.flat and tree.is_leaf
 
     def open(self, leaf: Any, k: int) -> Any:
-        """What stands in the place of a leaf of argument `k`."""
+        """Return the object to put in place of a leaf of argument `k`."""
         return leaf
 
     def replaced(self, args: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Any, ...]:
-        """The arguments of the call with these leaves."""
+        """Return the arguments of the call with these leaves."""
         full = list(args)
         for k, part in zip(self.which, inputs if self.flat else self._in_trees(inputs), strict=True):
             full[k] = part
@@ -84,15 +84,15 @@ class Chosen:
         return unflatten_each(self.trees, full)
 
     def like_arguments(self, parts: list[Any]) -> Any:
-        """One array for each input in the containers of the arguments."""
+        """Return one array for each input, in the containers of the arguments."""
         found = parts if self.flat else self._in_trees(parts)
         return found[0] if self.single else tuple(found)
 
     def forward_jacobian(self, inputs: list[Any], push: Callable[[list[Any]], Any], result: Callable[[], Any]) -> Any:
-        """A tree like the result of trees like the arguments, by one pass forward an element of the arguments.
+        """Return the Jacobian by one pass forward for each element of the arguments.
 
-        `push` gives the tangent of the result for one tangent (or None) an input; `result` the result, where there are
-        no elements.
+        It is a tree like the result, of trees like the arguments. `push` returns the tangent of the result for one
+        tangent (or None) for each input. `result` returns the result, where there are no elements.
         """
         structure: Any = None
         columns: list[list[Any]] = []  # by input, and by leaf of the result
@@ -116,7 +116,7 @@ class Chosen:
 
 
 class Opened(Chosen):
-    """``f(*args, **kwargs)``, with the positional arguments that it is differentiated by opened.
+    """Call ``f(*args, **kwargs)`` with the positional arguments to differentiate by opened.
 
     Attributes
     ----------
@@ -138,37 +138,42 @@ class Opened(Chosen):
         check_examples(self.leaves)
 
     def call(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What the function returns for opened arguments."""
+        """Call the function with opened arguments, and return its result."""
         raise NotImplementedError
 
     def out(self, tree: Any) -> Any:
-        """A part of the result as the caller gets it."""
+        """Return a part of the result as the caller gets it."""
         return tree
 
     def seed(self, value: Any) -> Any:
-        """The cotangent one of a single number; None for one that does not depend on the inputs."""
+        """Return the cotangent one of a single number; None for one that does not depend on the inputs."""
         raise NotImplementedError
 
     def pull(self, outputs: list[Any], cts: list[Any]) -> list[Any]:
-        """One cotangent an input, for cotangents of leaves of the result, in which None stands for zero."""
+        """Return one cotangent for each input, for cotangents of leaves of the result, in which None stands for
+        zero.
+        """
         raise NotImplementedError
 
     @staticmethod
     def jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
-        """As `pyop.jvp`."""
+        """Return the value and its derivative along a direction, as `pyop.jvp`."""
         raise NotImplementedError
 
     @staticmethod
     def jacobian_forward(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums) -> Any:
-        """As ``pyop.jacobian(f, argnums, mode="forward")``."""
+        """Return the Jacobian, as ``pyop.jacobian(f, argnums, mode="forward")``."""
         raise NotImplementedError
 
     def lent(self, leaves: list[Any]) -> list[Any]:
-        """Leaves of the result, which the caller may write into."""
+        """Return leaves of the result, which the caller may write into."""
         return leaves
 
     def pullback(self, value: Any) -> Callable[[Any], Any]:
-        """From cotangents of `value`, a part of the result, to those of the arguments; as often as wanted."""
+        """Return the function from cotangents of `value`, a part of the result, to those of the arguments.
+
+        It may be called any number of times.
+        """
         leaves, structure = (self.leaves, self.structure) if value is self.result else flatten(value)
         leaves = self.lent(leaves)
 
@@ -181,7 +186,9 @@ class Opened(Chosen):
         return pullback
 
     def jacobian(self) -> Any:
-        """A tree like the result of trees like the arguments, by one pass backwards an element of the result."""
+        """Return a tree like the result, of trees like the arguments, by one pass backward for each element of the
+        result.
+        """
         return self.structure.unflatten([self.like_arguments(self._rows(y)) for y in self.leaves])
 
     def _rows(self, y: Any) -> list[Any]:
@@ -226,8 +233,11 @@ def _stacked(parts: Sequence[Any], lead: tuple[int, ...], rest: tuple[int, ...],
 
 
 def check_examples(leaves: list[Any]) -> None:
-    """Under vmap arguments are differentiated by one example at a time: in what the function returns there is a batch
-    only if it came in by another way, and with it nothing is known of the arguments any more."""
+    """Raise if a result is a batch of examples.
+
+    Under vmap arguments are differentiated one example at a time. A batch in the result came in by another way than the
+    arguments, and its derivative by them is unknown.
+    """
     for leaf in leaves:
         if type(leaf) in EXAMPLES:
             raise TypeError(
@@ -238,7 +248,7 @@ def check_examples(leaves: list[Any]) -> None:
 
 
 def check_scalar(f: Callable[..., Any], value: Any) -> None:
-    """A gradient is of one real number."""
+    """Raise unless the value is one real number, of which alone there is a gradient."""
     if isinstance(value, (list, tuple, dict)):  # which may hold Values, or itself
         shape, dtype, what = None, None, f"a {type(value).__name__}"
     else:

@@ -1,6 +1,6 @@
-"""Cotangents of an array that was sliced, in a graph: one sum of what all slices give, made when it is asked for.
+"""Sum cotangents of an array that was sliced, in a graph: one sum for all slices, made when it is needed.
 
-Nodes that compute what is put into the slices then stand side by side, and become one group; and the sum is one step
+The nodes for the slices then stand side by side and become one group, and the sum is one step
 (csrc/plan/steps/put_sum.cpp). It has the bits of the sum of single arrays, one after the other.
 """
 
@@ -20,7 +20,7 @@ _Part = tuple[Value, Any]  # a cotangent, and the key where it belongs
 
 
 class Parts:
-    """A sum of cotangents of one Value: parts of it, by their keys, and whole ones."""
+    """Sum cotangents of one Value: slices of it, by their keys, and whole ones."""
 
     __slots__ = ("like", "terms")
 
@@ -92,7 +92,7 @@ def _same_item(a: Any, b: Any) -> bool:
 
 
 def _fills(whole: Value, like: Value) -> bool:
-    """Whether a cotangent is not smaller than what it belongs to."""
+    """Return whether a cotangent is not smaller than its array."""
     return same_shape(extents_of(whole), extents_of(like))
 
 

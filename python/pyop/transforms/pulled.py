@@ -1,4 +1,4 @@
-"""The pullback of an eager `pyop.vjp`, called while a graph is built: a node that calls it when the graph runs.
+"""Record the pullback of an eager `pyop.vjp`, called while a graph is built, as a node.
 
 A pullback is a linear map, so its own derivatives are the map itself, and its adjoint: the push forward.
 """
@@ -20,7 +20,7 @@ __all__ = ["pull_in_graph"]
 
 
 def pull_in_graph(run: Eager, outputs: list[Any], cts: list[Any]) -> list[Any]:
-    """One gradient an input of `run`, for cotangents of `outputs` with Values among them."""
+    """Return one gradient for each input of `run`, for cotangents of `outputs` with Values among them."""
     if run.nested:
         raise TypeError(
             "the pullback of a pyop.vjp at Tensors was called with Values: call pyop.vjp inside of the function that "
@@ -37,7 +37,10 @@ def _applied(function: _Linear, arrays: Any) -> list[Any]:
 
 
 class _Linear:
-    """What takes cotangents of results to those of arguments (`back`), or tangents of arguments to those of results."""
+    """Map cotangents of results to those of arguments (`back`).
+
+    Otherwise map tangents of arguments to those of results.
+    """
 
     def __init__(self, run: Eager, outputs: list[Any], inputs: list[Any], back: bool) -> None:
         self.run = run
@@ -52,7 +55,7 @@ class _Linear:
         return found[0] if len(found) == 1 else tuple(found)
 
     def _pushed(self, tangents: Any) -> list[Any]:
-        """The pullback of the pullback."""
+        """Return the pullback of the pullback, which maps tangents."""
         return [t.numpy() for t in self.run.push(self.outputs, list(tangents), self.inputs)]
 
     @property

@@ -24,7 +24,7 @@ __all__ = ["active_subgraph", "backward", "call_of", "carries", "refuse"]
 
 
 def call_of(node: Node) -> NodeCall:
-    """What a node calls, as the table of rules knows it: an op's function by its gradient."""
+    """Return the call of a node as the table of rules knows it: an op's function by its gradient."""
     return node_call.call_of(node, function=node.contract and node.contract.gradient)
 
 
@@ -53,10 +53,10 @@ def active_subgraph(outputs: Sequence[Value], inputs: Sequence[Value]) -> list[N
 
 
 def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequence[Value]) -> list[Any]:
-    """The cotangents of `inputs` for given ones of `outputs` (None for zero), as Values of the same graph.
+    """Return the cotangents of `inputs` for given ones of `outputs` (None for zero), as Values of the same graph.
 
-    Nodes above the inputs do not matter. None comes back for an input that the outputs do not depend on. A function on
-    the way without a gradient rule is an error.
+    Nodes that do not depend on the inputs do not matter. The result is None for an input that the outputs do not depend
+    on. NoRule for a function on the way without a gradient rule.
     """
     pending: dict[int, Any] = {}
     for output, seed in zip(outputs, cotangents, strict=True):
@@ -125,12 +125,12 @@ def refuse(node: Node, call: NodeCall) -> NoReturn:
 
 
 def carries(value: Value) -> bool:
-    """Whether a Value can have a derivative: it has, or may have, real or complex numbers."""
+    """Return whether a Value can have a derivative: it has, or may have, real or complex numbers."""
     return value.dtype is None or value.dtype.kind in "fcO"
 
 
 def in_graph(x: Any, like: Value) -> Any:
-    """A cotangent or tangent that is given as an array, as a constant of the graph: rules compute with Values."""
+    """Return a cotangent or tangent that is an array as a constant of the graph: rules compute with Values."""
     return like.graph.constant(np.asarray(x)) if issubclass(type(x), (np.ndarray, np.generic, list, tuple)) else x
 
 
@@ -142,12 +142,15 @@ def _accumulate(pending: dict[int, Any], value: Value, ct: Any) -> None:
 
 
 def _made(ct: Any) -> Any:
-    """A cotangent whose sum may not have been made yet."""
+    """Return a cotangent, with its sum made if it was not yet."""
     return ct.made() if type(ct) is Parts else ct
 
 
 def _signed(rule: Rule, argnums: tuple[int, ...], ans: Any, call: NodeCall, found: list[Any]) -> Any:
-    """The parts of a cotangent of real numbers with their signs beside them; None where the rule takes no sign."""
+    """Return the cotangents of real numbers with their signs kept apart.
+
+    It is None where the rule takes no sign.
+    """
     if not rule.sign_symmetric or call.kwargs or any(isinstance(arg, (tuple, list, Dim)) for arg in call.args):
         return None
     ct = Signed.of(found[0])
@@ -157,14 +160,14 @@ def _signed(rule: Rule, argnums: tuple[int, ...], ans: Any, call: NodeCall, foun
 
 
 def _lent(ct: Any) -> Any:
-    """The cotangent as a rule gets it: one that a user wrote may not change what others still read."""
+    """Return the cotangent as a rule gets it: a user's rule may not change what others still read."""
     if type(ct) is Value:
         return ct._lent()
     return tuple(map(_lent, ct)) if type(ct) is tuple else ct
 
 
 def _laid_out(ct: Any, value: Value) -> Any:
-    """A cotangent in the shape of what it belongs to."""
+    """Return a cotangent in the shape of its array."""
     if ct is None or type(ct) is Value:
         return ct if ct is None or shape_of(ct) == shape_of(value) else broadcast_like(ct, value)
     if isinstance(ct, Scalar):
@@ -174,7 +177,7 @@ def _laid_out(ct: Any, value: Value) -> Any:
 
 
 def ones_like(value: Value) -> Any:
-    """The cotangent one, of a single real number."""
+    """Return the cotangent one, of a single real number."""
     dtype = dtype_of(value)
     if dtype is not None and dtype.kind == "f":
         return Scalar(1.0, dtype)

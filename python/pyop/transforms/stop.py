@@ -1,4 +1,4 @@
-"""`stop_gradient`: an array that counts as constant."""
+"""Define `stop_gradient`, which makes an array count as constant."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["stop_gradient", "stopped"]
 
 @primitive(lambda x: x if isinstance(x, Spec) else Spec.of(x))
 def stopped(x: Any) -> Any:
-    """The array itself, through which no derivative passes. No call of it is left in a plan."""
+    """Return the array itself, through which no derivative passes. No call of it is left in a plan."""
     return x
 
 
@@ -26,11 +26,11 @@ fill_up_call("stopped", stopped)
 
 
 def stop_gradient(x: Any) -> Any:
-    """The same array, which counts as constant in every derivative.
+    """Return the same array, which counts as constant in every derivative.
 
-    Where a function that is differentiated needs a number itself (for ``math.exp``, a loop, a table, another library),
-    this says that its derivative is not wanted; without it that is refused. On plain arrays and numbers it does
-    nothing.
+    A function that is differentiated may need a number itself (for ``math.exp``, a loop, a table, another library).
+    This call states that its derivative is not wanted; without it such a use is refused. On plain arrays and numbers it
+    does nothing.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Derivatives in a graph: the function adds its nodes to it, and its derivatives are further nodes."""
+"""Differentiate in a graph: the function adds its nodes to it, and its derivatives are further nodes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ __all__ = ["Symbolic"]
 
 
 class Symbolic(Opened):
-    """``f(*args, **kwargs)`` in a graph, with Values of their own for the leaves of its chosen arguments; `also` may
-    have the Value that tells the graph, where no argument has.
+    """Call ``f(*args, **kwargs)`` in a graph, with Values of their own for the leaves of its chosen arguments.
+
+    `also` may have the Value that tells the graph, where no argument has.
     """
 
     def __init__(
@@ -33,24 +34,24 @@ class Symbolic(Opened):
         super().__init__(f, args, kwargs, argnums)
 
     def open(self, leaf: Any, k: int) -> Value:
-        """A Value that stands for a leaf of argument `k` and for nothing else."""
+        """Return a Value that stands for a leaf of argument `k` and for nothing else."""
         return open_value(self.graph, leaf, k)
 
     def call(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What the function returns; refusals in it are raised, even if it catches them."""
+        """Call the function and return its result; its refusals are raised, even if it catches them."""
         self.inputs = self.lent(self.inputs)  # as they are at entry, whatever the function writes there
         return called(lambda f: call_watched(f, args, kwargs), f, (args, kwargs))
 
     def seed(self, value: Any) -> Any:
-        """The cotangent one."""
+        """Return the cotangent one."""
         return ones_like(value) if isinstance(value, Value) else None
 
     def lent(self, leaves: list[Any]) -> list[Any]:
-        """Values of which other handles stay as they are."""
+        """Return Values whose other handles stay unchanged."""
         return [leaf._lent() if type(leaf) is Value else leaf for leaf in leaves]
 
     def pull(self, outputs: list[Any], cts: list[Any]) -> list[Any]:
-        """One cotangent an input."""
+        """Return one cotangent for each input."""
         pairs = [(y, c) for y, c in zip(outputs, cts, strict=True) if isinstance(y, Value)]
         found = backward([y for y, _ in pairs], [c for _, c in pairs], self.inputs)
         # A cotangent that comes through as it is stays the caller's: a write to the one is not seen by the other.
@@ -58,7 +59,7 @@ class Symbolic(Opened):
         return [np.zeros_like(x) if part is None else part for part, x in zip(parts, self.inputs, strict=True)]
 
     def push(self, tangents: list[Any]) -> Any:
-        """The tangent of the result, for one tangent an input."""
+        """Return the tangent of the result, for one tangent for each input."""
         values = [y for y in self.leaves if isinstance(y, Value)]
         found = iter(forward(values, self.inputs, tangents))
         parts = [_full(next(found) if isinstance(y, Value) else None, y) for y in self.leaves]
@@ -66,7 +67,7 @@ class Symbolic(Opened):
 
     @staticmethod
     def jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
-        """As `pyop.jvp`."""
+        """Return the value and its derivative along a direction, as `pyop.jvp`."""
         which = tuple(k for k, t in enumerate(tangents) if t is not None)
         call = Symbolic(f, primals, {}, which, also=tangents)
         given: list[Any] = []
@@ -79,13 +80,13 @@ class Symbolic(Opened):
 
     @staticmethod
     def jacobian_forward(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums) -> Any:
-        """As ``pyop.jacobian(f, argnums, mode="forward")``."""
+        """Return the Jacobian, as ``pyop.jacobian(f, argnums, mode="forward")``."""
         call = Symbolic(f, args, kwargs, argnums)
         return call.forward_jacobian(call.inputs, call.push, lambda: call.result)
 
 
 def _full(part: Any, like: Any) -> Any:
-    """A tangent in the shape of what it belongs to, zeros for None."""
+    """Return a tangent in the shape of its array, zeros for None."""
     if part is None:
         return np.zeros_like(like)
     return part if shape_of(part) == shape_of(like) else broadcast_like(part, like)

@@ -1,7 +1,7 @@
-"""Transformations of functions: `grad` and its relatives.
+"""Transform functions: `grad` and its relatives.
 
-A transformed function is a Python function again. Called with Values it adds nodes to their graph, so it can be traced,
-compiled and transformed again; called with arrays it runs at once.
+A transformed function is a Python function again. Called with Values it adds nodes to their graph, so it can be
+traced, compiled and transformed again; called with arrays it runs at once.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def grad(f: _Untyped, argnums: Argnums = 0, *, has_aux: bool = False) -> Callabl
 @overload
 def grad(f: Callable[P, Any], argnums: Argnums = 0, *, has_aux: bool = False) -> Transformed[P, Any]: ...
 def grad(f: Any, argnums: Argnums = 0, *, has_aux: bool = False) -> Any:
-    """The gradient of a function that returns a single real number.
+    """Return a function that computes the gradient of a function of one real result.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def value_and_grad(
     f: Callable[P, R], argnums: Argnums = 0, *, has_aux: bool = False
 ) -> Transformed[P, tuple[R, Any]]: ...
 def value_and_grad(f: Any, argnums: Argnums = 0, *, has_aux: bool = False) -> Any:
-    """What a function returns, together with its gradient.
+    """Return a function that computes a function's result together with its gradient.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def vjp(f: Callable[..., R], *primals: Any, has_aux: Literal[False] = False) -> 
 @overload
 def vjp(f: Callable[..., tuple[R, A]], *primals: Any, has_aux: Literal[True]) -> tuple[R, Pullback[R], A]: ...
 def vjp(f: Any, *primals: Any, has_aux: bool = False) -> Any:
-    """What a function returns, and the function that takes cotangents of it to cotangents of the arguments.
+    """Return a function's result, and the function that maps cotangents of it to cotangents of the arguments.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def jvp(f: _Untyped, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tup
 @overload
 def jvp(f: Callable[..., R], primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[R, R]: ...
 def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
-    """What a function returns, and how this changes when the arguments change along tangents.
+    """Return a function's result, and its change when the arguments change along tangents.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def jacobian(
     f: Callable[P, Any], argnums: Argnums = 0, *, mode: Literal["reverse", "forward"] = "reverse"
 ) -> Transformed[P, Any]: ...
 def jacobian(f: Any, argnums: Argnums = 0, *, mode: Literal["reverse", "forward"] = "reverse") -> Any:
-    """All partial derivatives of a function's results by its arguments.
+    """Return a function that computes all partial derivatives of a function's results by its arguments.
 
     Parameters
     ----------
@@ -283,9 +283,9 @@ def hessian(f: _Untyped, argnums: int = 0) -> Callable[..., Any]: ...
 @overload
 def hessian(f: Callable[P, Any], argnums: int = 0) -> Transformed[P, Any]: ...
 def hessian(f: Any, argnums: int = 0) -> Any:
-    """The second derivatives of a function that returns a single real number.
+    """Return a function that computes the second derivatives of a function of one real result.
 
-    Forward over reverse: one pass for each element of the argument.
+    It is forward over reverse: one pass for each element of the argument.
 
     Parameters
     ----------
@@ -323,7 +323,7 @@ def hessian(f: Any, argnums: int = 0) -> Any:
 
 
 def hvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
-    """The product of the Hessian of a function with a vector, without the Hessian.
+    """Return the product of the Hessian of a function with a vector, without computing the Hessian.
 
     Parameters
     ----------
@@ -361,10 +361,10 @@ def vmap(f: _Untyped, in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]
 @overload
 def vmap(f: Callable[P, R], in_dims: Any = 0, out_dims: Any = 0) -> Transformed[P, R]: ...
 def vmap(f: Any, in_dims: Any = 0, out_dims: Any = 0) -> Any:
-    """A function of batches, from a function of single examples.
+    """Return a function of batches, from a function of single examples.
 
     Elementwise functions, reductions and matrix products run once on the whole batch, a `Function` by its rule for
-    batches; anything else runs for one example after the other.
+    batches. Anything else runs for one example after the other.
 
     Parameters
     ----------
@@ -397,7 +397,7 @@ def vmap(f: Any, in_dims: Any = 0, out_dims: Any = 0) -> Any:
 
 
 def _as_function(f: Any) -> Callable[..., Any]:
-    """A function, or a Graph as one."""
+    """Return a function, or a Graph as one; TypeError for anything else."""
     if type(f) in (FunctionType, Op):
         return f  # type: ignore[no-any-return]
     if isinstance(f, Graph):
@@ -408,7 +408,9 @@ def _as_function(f: Any) -> Callable[..., Any]:
 
 
 def _is_graph(f: Any) -> bool:
-    """Whether a function is a Graph, or was made of one: such is differentiated as a graph, also at arrays."""
+    """Return whether a function is a Graph, or was made of one; it is then differentiated in a graph, also at
+    arrays.
+    """
     return getattr(f, "_pyop_graph", False) is True
 
 
@@ -416,9 +418,11 @@ def _is_graph(f: Any) -> bool:
 
 
 def _kind(f: Any, *arguments: Any) -> type[Opened] | None:
-    """How a function is differentiated where it is called with these arguments: at once, on Tensors or on Values; None
-    where that is `_indirectly`. It is on Values if one is among the arguments, or if a graph is being built, whose
-    Values the function may hold."""
+    """Return how to differentiate a function for these arguments: on Tensors or on Values.
+
+    It is on Values if one is among the arguments, or if a graph is being built, whose Values the function may hold.
+    None means `_indirectly`.
+    """
     types = leaf_types(arguments)
     if not types.isdisjoint(EXAMPLES):
         return None
@@ -433,8 +437,10 @@ def _kind(f: Any, *arguments: Any) -> type[Opened] | None:
 
 
 def _indirectly(transformed: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a transformation gives for one example of a batch after the other, or by a graph that is traced for the
-    arguments."""
+    """Return the result of a transformation for one example of a batch after the other.
+
+    Without examples, return it by a graph that is traced for the arguments.
+    """
     if not leaf_types((args, kwargs)).isdisjoint(EXAMPLES):
         return one_by_one(transformed, args, kwargs, level_of((args, kwargs)))
     leaves, structure = flatten(args)
@@ -454,7 +460,7 @@ def _indirectly(transformed: Callable[..., Any], args: tuple[Any, ...], kwargs: 
 
 
 def _transformation(f: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A function in the place of `f`, of what makes its derivative where and how `_kind` says."""
+    """Return a decorator that makes a transformed `f` of a function which computes its derivative by `_kind`."""
 
     instead = Instead(f)
 
@@ -477,7 +483,7 @@ def _transformation(f: Callable[..., Any]) -> Callable[[Callable[..., Any]], Cal
 def _gradient(
     kind: type[Opened], f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Argnums, aux: Any
 ) -> tuple[Opened, Any]:
-    """The call, and the gradient of the number that it has returned (beside something else: `aux`)."""
+    """Return the call, and the gradient of the number that it has returned (with an auxiliary result if `aux`)."""
     call = kind(f, args, kwargs, argnums)
     value = call.result[0] if aux else call.result
     check_scalar(f, value)
