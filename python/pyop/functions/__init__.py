@@ -1,8 +1,8 @@
-"""What NumPy functions return: the specs of their results, from the specs of their arguments.
+"""Infer what NumPy functions return: the specs of their results, from the specs of their arguments.
 
 A rule is called with the arguments of the NumPy function itself, in which a `Spec` stands for every array that the
-graph computes; what is concrete stays as it is. It returns a Spec, or the tuple, list or named tuple of Specs that
-NumPy would return arrays in. What cannot be known before the call is left unknown in the Spec; a rule never guesses.
+graph computes; concrete arguments stay as they are. It returns a Spec, or the tuple, list or named tuple of Specs that
+NumPy would return arrays in. Facts that are unknown before the call stay unknown in the Spec; a rule never guesses.
 A call that cannot work raises what NumPy raises.
 
 >>> import numpy as np

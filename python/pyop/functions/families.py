@@ -1,4 +1,4 @@
-"""The families of functions that pyop knows: one folder each, in which the rules of its functions stand side by side.
+"""Load the families of functions that pyop knows: one folder each, which holds all rules of its functions.
 
 ========= ========================================================
 file      says of each function

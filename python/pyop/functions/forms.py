@@ -1,4 +1,4 @@
-"""Forms of rules beside the plain one: one rule for several functions, and rules of shapes alone."""
+"""Define forms of rules beside the plain one: one rule for several functions, and rules of shapes alone."""
 
 from __future__ import annotations
 

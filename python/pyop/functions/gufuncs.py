@@ -1,4 +1,4 @@
-"""Shapes of generalised ufuncs, from their core signature: ``(n?,k),(k,m?)->(n?,m?)``."""
+"""Infer shapes of generalised ufuncs from their core signature: ``(n?,k),(k,m?)->(n?,m?)``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a rule sees of an argument, and how it learns a dtype from NumPy itself.
+"""Read an argument of a rule, and learn dtypes from NumPy itself.
 
 Shapes follow from short laws, which the rules state. Dtypes follow from NumPy's promotion tables, which differ between
-releases and between functions; so a rule does not repeat them: it runs the function once on arrays of one element
-(`probe`) and reads the dtype off the result. Answers are kept, so a graph of a million additions asks once.
+releases and between functions. So a rule does not repeat them: it runs the function once on arrays of one element
+(`probe`) and reads the dtype of the result. Answers are kept, so a graph of a million additions asks once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ UNKNOWN = Spec()
 
 
 class Operand(NamedTuple):
-    """The dtype and shape of one argument; ``weak`` is int, float or complex for a Python number."""
+    """Hold the dtype and shape of one argument; ``weak`` is int, float or complex for a Python number."""
 
     dtype: DType | None
     shape: Shape
@@ -52,7 +52,7 @@ class Operand(NamedTuple):
 
 
 class Sample:
-    """Stands for an array of ones in the arguments of a probe."""
+    """Stand for an array of ones in the arguments of a probe."""
 
     __slots__ = ("dtype", "shape")
 
@@ -67,7 +67,7 @@ class Sample:
 
 
 class Number:
-    """Stands for a Python number: the number itself would let 1 be taken for 1.0 among the answers that are kept."""
+    """Stand for a Python number in the key of a probe, where the number 1 would equal 1.0."""
 
     __slots__ = ("kind",)
 

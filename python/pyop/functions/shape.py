@@ -1,4 +1,4 @@
-"""Arithmetic on shapes whose sizes may be names or unknown, with NumPy's errors where the answer is known to be one."""
+"""Compute with shapes whose sizes may be names or unknown, and raise NumPy's errors where they are certain."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def concrete(shape: Shape) -> tuple[int, ...] | None:
 
 
 def merge(a: Extent, b: Extent, what: str) -> Extent:
-    """Two sizes that have to be equal: the better known one, or ValueError if they cannot be."""
+    """Return the better known of two sizes that have to be equal; ValueError if they cannot be."""
     if same(a, b) is False:
         raise ValueError(f"{what}: the sizes {a} and {b} differ")
     if a is None or isinstance(b, int):
@@ -171,19 +171,19 @@ def one_dimension(part: Operand) -> None:
 
 
 def one_d(shape: Shape) -> Shape:
-    """At least one axis, as `np.atleast_1d` has it."""
+    """Return the shape with at least one axis, as `np.atleast_1d`."""
     return (1,) if shape == () else shape
 
 
 def two_d(shape: Shape) -> Shape:
-    """At least two."""
+    """Return the shape with at least two axes, as `np.atleast_2d`."""
     if shape is None or len(shape) >= 2:
         return shape
     return (1, *shape) if shape else (1, 1)
 
 
 def three_d(shape: Shape) -> Shape:
-    """At least three."""
+    """Return the shape with at least three axes, as `np.atleast_3d`."""
     if shape is None or len(shape) >= 3:
         return shape
     if len(shape) == 2:

@@ -1,6 +1,6 @@
-"""The surface of an ndarray, once for all that stands for one: Value, Tensor, an example under vmap, a symbolic number.
+"""Define the surface of an ndarray for all that stand for one: Value, Tensor, vmap's example, symbolic number.
 
-`SURFACE` has every public name of `np.ndarray` and `np.generic`, and says of what sort it is:
+`SURFACE` has every public name of `np.ndarray` and `np.generic`, with its sort:
 
 - *call*: it is a function of NumPy of the array: ``x.sum(axis=1)`` is ``np.sum(x, axis=1)``. All kinds take part in
   NumPy's protocols, so these methods and properties are the same for all of them, and `install` puts them on a class.
@@ -8,11 +8,11 @@
 - *number*: it gives numbers away, which a kind may not have yet, or may have to keep.
 - *memory*: it gives the memory away, or says how the elements lie in it.
 - *spec*: dtype and shape, and what follows from them, which `install` adds too.
-- *own*: each kind does it in its own way (another dtype, a copy, a part of the array).
+- *own*: each kind implements it in its own way (another dtype, a copy, a part of the array).
 
-A kind gives `install` what it has in place of the last five sorts. `OPERATORS`, `COMPARISONS` and `SIGNS` say which
-ufunc each operator is. What the interpreter alone asks for (``len``, iteration, ``float()``) stands with each kind.
-tests/functions/test_surface.py holds that no name is missing, in the table or in a kind.
+A kind passes `install` what it has in place of the last five sorts. `OPERATORS`, `COMPARISONS` and `SIGNS` map each
+operator to its ufunc. Methods that the interpreter alone asks for (``len``, iteration, ``float()``) are with each kind.
+tests/functions/test_surface.py checks that no name is missing, in the table or in a kind.
 """
 
 from __future__ import annotations
@@ -56,9 +56,10 @@ SIGNS: dict[str, np.ufunc] = {"neg": np.negative, "pos": np.positive, "abs": np.
 
 
 class Name:
-    """What a name of ndarray is: its sort; what the method does, or the getter of the property, where all kinds have
-    the same; what to write instead, with ``{x}`` for the array (the kind knows where it is empty); whether it is none
-    that is called.
+    """Describe a name of ndarray.
+
+    It has the sort; the method, or the getter of the property, where all kinds share it; what to write instead, with
+    ``{x}`` for the array (the kind knows where it is empty); and whether it is an attribute, not called.
     """
 
     __slots__ = ("attribute", "function", "remedy", "sort")
@@ -73,7 +74,7 @@ class Name:
 
 
 def _same(name: str) -> Callable[..., Any]:
-    """The method that takes what the function of the same name takes after the array."""
+    """Return a method with the parameters that the function of the same name takes after the array."""
     function = getattr(np, name)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -92,7 +93,7 @@ def _into(out: Any) -> dict[str, Any]:
 
 
 def reshape(self: Any, *shape: Any, order: Any = "C", copy: bool | None = None) -> Any:
-    """As `numpy.reshape`; sizes may be given one by one."""
+    """Return the array in another shape, as `numpy.reshape`; sizes may be given one by one."""
     if not shape:
         raise TypeError("reshape() takes exactly 1 argument (0 given)")
     if order == "C" and copy is None:
@@ -102,57 +103,57 @@ def reshape(self: Any, *shape: Any, order: Any = "C", copy: bool | None = None) 
 
 
 def transpose(self: Any, *axes: Any) -> Any:
-    """As `numpy.transpose`; axes may be given one by one."""
+    """Return the array with axes permuted, as `numpy.transpose`; axes may be given one by one."""
     return np.transpose(self, _one_or_many(axes) if axes else None)
 
 
 def flatten(self: Any, order: Any = "C") -> Any:
-    """A copy of the elements in one dimension; see `numpy.ravel`, which may give the memory of `self` itself."""
+    """Return a copy of the elements in one dimension; `numpy.ravel` may return the memory of `self` itself."""
     return (np.reshape(self, -1) if order == "C" else np.ravel(self, order)).copy()
 
 
 def copy(self: Any, order: Any = "C") -> Any:
-    """As `numpy.copy`."""
+    """Return a copy, as `numpy.copy`."""
     return np.copy(self, order)
 
 
 def clip(self: Any, min: Any = None, max: Any = None, out: Any = None, **kwargs: Any) -> Any:
-    """As `numpy.clip`."""
+    """Return the elements limited to a range, as `numpy.clip`."""
     return np.clip(self, min, max, **_into(out), **kwargs)
 
 
 def compress(self: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
-    """As `numpy.compress`."""
+    """Return the elements where a condition holds, as `numpy.compress`."""
     return np.compress(condition, self, axis, **_into(out))
 
 
 def choose(self: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
-    """As `numpy.choose`."""
+    """Return elements of choices by their numbers in `self`, as `numpy.choose`."""
     return np.choose(self, choices, mode=mode, **_into(out))
 
 
 def conj(self: Any) -> Any:
-    """As `numpy.conjugate`; of real numbers, the array itself, as ndarray has it."""
+    """Return the conjugate, as `numpy.conjugate`; the array itself if it is real, as ndarray does."""
     return self if self.dtype is not None and self.dtype.kind in "biuf" else np.conjugate(self)
 
 
 def conjugate(self: Any) -> Any:
-    """As `conj`."""
+    """Return the conjugate, as `conj`."""
     return self.conj()
 
 
 def __copy__(self: Any) -> Any:
-    """As `copy`."""
+    """Return a copy, as `copy`."""
     return self.copy("K")
 
 
 def __deepcopy__(self: Any, memo: Any) -> Any:
-    """As `copy`."""
+    """Return a copy, as `copy`."""
     return self.copy("K")
 
 
 def __reversed__(self: Any) -> Iterator[Any]:
-    """The parts along the first axis, from the last: of types that have no indexing that ``reversed`` would find."""
+    """Return the parts along the first axis, from the last, for types whose indexing ``reversed`` does not find."""
     return map(self.__getitem__, reversed(range(len(self))))
 
 
@@ -160,33 +161,33 @@ _ANY = np.empty(0)
 
 
 def to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
-    """The array itself: there is no device but ``"cpu"``."""
+    """Return the array itself: the only device is ``"cpu"``."""
     _ANY.to_device(device, stream=stream)
     return self
 
 
 def __array_namespace__(self: Any, *, api_version: Any = None) -> Any:
-    """NumPy, whose functions take this array."""
+    """Return NumPy, whose functions take this array."""
     return _ANY.__array_namespace__(api_version=api_version)
 
 
 def _device(self: Any) -> str:
-    """As NumPy has it."""
+    """Return the device, as NumPy does."""
     return _ANY.device
 
 
 def _size(self: Any) -> Extent:
-    """The number of elements: an int, a Dim, or None if it is not known."""
+    """Return the number of elements: an int, a Dim, or None if it is not known."""
     return None if self.shape is None else prod(self.shape)
 
 
 def _itemsize(self: Any) -> int | None:
-    """Bytes of one element; None if the dtype is not known."""
+    """Return the number of bytes of one element; None if the dtype is not known."""
     return None if self.dtype is None else int(self.dtype.itemsize)
 
 
 def _nbytes(self: Any) -> Extent:
-    """Bytes of all elements: an int, a Dim, or None if it is not known."""
+    """Return the number of bytes of all elements: an int, a Dim, or None if it is not known."""
     return mul(_size(self), _itemsize(self))
 
 
@@ -261,8 +262,11 @@ PRIORITY = 100_000
 
 
 def refusing(refuse: Callable[[Any, str, Name], NoReturn], table: Mapping[str, Name] | None = None) -> dict[str, Any]:
-    """Methods and properties that refuse: they call `refuse` with the array, ``name()`` or ``name``, and what the table
-    says of it. By default those of all names that write, or give numbers or memory away."""
+    """Return methods and properties that refuse.
+
+    They call `refuse` with the array, ``name()`` or ``name``, and its entry in the table. By default they are all names
+    that write, or give numbers or memory away.
+    """
 
     def part(name: str, entry: Name) -> Any:
         def method(self: Any, *args: Any, **kwargs: Any) -> Any:

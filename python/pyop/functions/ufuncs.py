@@ -1,4 +1,4 @@
-"""Ufuncs and their methods: dtypes from the ufunc's own resolver, shapes by broadcasting or by the core signature."""
+"""Infer ufuncs and their methods: dtypes by the ufunc's resolver, shapes by broadcasting or core signature."""
 
 from __future__ import annotations
 

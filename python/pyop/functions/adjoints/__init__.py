@@ -1,1 +1,1 @@
-"""Functions that gradient rules put into graphs (`pyop.gradients.adjoints`), with rules of their own."""
+"""Group the functions that gradient rules put into graphs (`pyop.gradients.adjoints`), with rules of their own."""

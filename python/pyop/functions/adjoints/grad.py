@@ -1,4 +1,4 @@
-"""Rules of the functions that rules are written with, so that derivatives can be taken again."""
+"""Differentiate the functions that rules are written with, so that derivatives can be taken again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of pyop's own gradient rules."""
+"""Export functions of pyop's own gradient rules."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Axes exchanged, added and dropped: transpose, moveaxis, swapaxes, expand_dims, squeeze."""
+"""Group functions that exchange, add and drop axes: transpose, moveaxis, swapaxes, expand_dims, squeeze."""

@@ -1,4 +1,4 @@
-"""Axes exchanged, added and dropped."""
+"""Export functions that exchange, add and drop axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Axes moved, added and removed: transpose, moveaxis, expand_dims, squeeze."""
+"""Infer functions that move, add and remove axes: transpose, moveaxis, expand_dims, squeeze."""
 
 from __future__ import annotations
 

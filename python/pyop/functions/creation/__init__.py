@@ -1,1 +1,1 @@
-"""Arrays made in the likeness of others, ranges, grids: zeros_like, copy, astype, linspace, meshgrid."""
+"""Group functions that make arrays like others, ranges and grids: zeros_like, copy, astype, linspace, meshgrid."""

@@ -1,4 +1,4 @@
-"""Arrays made in the likeness of others, ranges and grids, conversions of dtype."""
+"""Differentiate functions that make arrays like others, ranges and grids, and conversions of dtype."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays made in the likeness of others; copies and conversions of dtype."""
+"""Export functions that make arrays like others, copies, and conversions of dtype."""
 
 from __future__ import annotations
 

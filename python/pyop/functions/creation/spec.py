@@ -1,4 +1,4 @@
-"""Arrays made in the likeness of others, ranges between them, grids over them."""
+"""Infer functions that make arrays like others, ranges between them, and grids over them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Diagonals and triangles: diag, diagonal, trace, tril, triu."""
+"""Group functions of diagonals and triangles: diag, diagonal, trace, tril, triu."""

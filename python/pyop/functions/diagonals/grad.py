@@ -1,4 +1,4 @@
-"""Diagonals and triangles."""
+"""Differentiate functions of diagonals and triangles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Diagonals, traces and triangles."""
+"""Export functions of diagonals, traces and triangles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands on diagonals, and beside them: diag, diagonal, trace, triangles."""
+"""Infer functions of diagonals and triangles: diag, diagonal, trace, tril, triu."""
 
 from __future__ import annotations
 

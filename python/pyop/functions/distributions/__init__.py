@@ -1,1 +1,1 @@
-"""Distributions of scipy.special and their inverses: ndtr, gammainc, betainc."""
+"""Group distribution functions of scipy.special and their inverses: ndtr, gammainc, betainc."""

@@ -1,4 +1,4 @@
-"""Cumulative distribution functions of scipy.special, and their inverses, by their densities."""
+"""Differentiate cumulative distribution functions of scipy.special, and their inverses, by their densities."""
 
 from __future__ import annotations
 

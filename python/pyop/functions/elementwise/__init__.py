@@ -1,1 +1,1 @@
-"""Elementwise functions, ufuncs and others: add, exp, clip, round, nan_to_num."""
+"""Group elementwise functions, ufuncs and others: add, exp, clip, round, nan_to_num."""

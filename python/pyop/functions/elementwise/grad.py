@@ -1,4 +1,4 @@
-"""Ufuncs, by what a tangent `t` of each argument becomes; elementwise functions that are no ufuncs."""
+"""Differentiate ufuncs, by what a tangent `t` of each argument becomes, and other elementwise functions."""
 
 from __future__ import annotations
 

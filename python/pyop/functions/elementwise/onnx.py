@@ -1,4 +1,4 @@
-"""Ufuncs that are operators of ONNX, and elementwise functions that are no ufuncs."""
+"""Export ufuncs that are operators of ONNX, and elementwise functions that are no ufuncs."""
 
 from __future__ import annotations
 

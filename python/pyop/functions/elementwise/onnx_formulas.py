@@ -1,4 +1,4 @@
-"""Functions that ONNX has no operator for, or onnxruntime none for float64, by formulas of those that there are.
+"""Export functions without an operator in ONNX, or in onnxruntime for float64, by formulas of other operators.
 
 Each is as accurate as NumPy's to a few units in the last place, at both ends of the range too.
 """
@@ -65,7 +65,7 @@ def _hypot(x: Any, y: Any) -> Any:
 
 
 def _small_arctan(x: Any) -> Any:
-    """Of numbers from 0 to 1, in float64: that of float32, and what it is off by."""
+    """Return arctan of numbers from 0 to 1, in float64: that of float32 with a correction."""
     first = x.to(np.float32).arctan().to(np.float64)
     return first + (x * first.cos() - first.sin()) / (1 + x * x).sqrt()
 

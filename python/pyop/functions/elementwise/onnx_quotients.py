@@ -1,4 +1,4 @@
-"""Quotients that are whole numbers, and what they leave."""
+"""Export quotients that are whole numbers, and remainders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elementwise functions that are no ufuncs (`pyop.functions.ufuncs` has those); bits in bytes."""
+"""Infer elementwise functions that are no ufuncs (`pyop.functions.ufuncs` has those), and bits in bytes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""np.fft."""
+"""Group the functions of np.fft."""

@@ -1,7 +1,7 @@
-"""Fourier transforms: linear, and the adjoint of each is one of the others.
+"""Differentiate Fourier transforms: linear, and the adjoint of each is one of the others.
 
-A transform divides by nothing, by the square root of the length, or by the length; its adjoint is the conjugate one
-that does the same, which NumPy names from the other end: "backward" for "forward".
+A transform divides by nothing, by the square root of the length, or by the length. Its adjoint is the conjugate one
+with the same divisor, which NumPy names from the other end: "backward" for "forward".
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ structural(
 
 @primitive(lambda x, like, axis: x)
 def _doubled(x: Any, like: Any, axis: Any) -> Any:
-    """Twice the coefficients that stand for two: all but the first and, of an even length, the last."""
+    """Double the coefficients that stand for two: all but the first and, of an even length, the last."""
     size = np.shape(like)[axis]
     weights = np.full(np.shape(x)[axis], 2.0, x.real.dtype)
     weights[0] = 1.0

@@ -1,4 +1,4 @@
-"""``numpy.fft``: transforms keep the precision of their input and change sizes only where asked to."""
+"""Infer ``numpy.fft``: transforms keep the precision of their input and change sizes only on request."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _positive(sizes: tuple[Extent, ...] | None) -> None:
 
 @each(fft.fftn, fft.ifftn, fft.rfftn, fft.irfftn)
 def _grid(func: Any, a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Spec:
-    """Several axes, of which the last is the one that real transforms halve or double."""
+    """Infer a transform over several axes, of which real transforms halve or double the last."""
     given, default = _RESIZES[func]
     part = operand(a)
     if part.shape is None:

@@ -1,1 +1,1 @@
-"""Elements by their places: indexing itself, take, take_along_axis, nonzero, unravel_index."""
+"""Group functions of elements by position: indexing, take, take_along_axis, nonzero, unravel_index."""

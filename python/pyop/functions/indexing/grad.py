@@ -1,4 +1,4 @@
-"""Indexing and taking."""
+"""Differentiate indexing and taking."""
 
 from __future__ import annotations
 

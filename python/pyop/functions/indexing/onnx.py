@@ -1,4 +1,4 @@
-"""Parts of arrays by their places: basic indexing, indices that are arrays, take, nonzero."""
+"""Export indexing: basic, by arrays, take, nonzero."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ _END = 2**62
 
 @standard(operator.getitem)
 def getitem(e: Emitter, a: Any, key: Any, /) -> Operand:
-    """Slices, integers, arrays of integers, a mask."""
+    """Export an index of slices, integers, arrays of integers or a mask."""
     x = e.operand(a)
     keys = list(key) if isinstance(key, tuple) else [key]
     if any(isinstance(k, bool | np.bool_) for k in keys):

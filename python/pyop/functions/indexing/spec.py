@@ -1,4 +1,4 @@
-"""``a[key]``: slices, integers, new axes, integer arrays, masks, fields, in any mixture; take, nonzero and kin."""
+"""Infer ``a[key]``, with slices, integers, new axes, integer arrays, masks and fields in any mixture; take, nonzero."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def indexed(shape: Shape, key: Any) -> Shape:
 
 
 class Mask(Operand):
-    """A mask that is there when the graph is built, so that it is known how many elements it selects."""
+    """Represent a mask that is known when the graph is built, so that the number of elements it selects is known."""
 
     true: int
 

@@ -1,1 +1,1 @@
-"""Elements added, repeated and taken out: pad, repeat, tile, insert, delete."""
+"""Group functions that add, repeat and remove elements: pad, repeat, tile, insert, delete."""

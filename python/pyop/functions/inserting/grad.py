@@ -1,4 +1,4 @@
-"""Elements repeated, and taken out; margins."""
+"""Differentiate functions that repeat and remove elements, and margins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements repeated, and margins."""
+"""Export functions that repeat elements, and margins."""
 
 from __future__ import annotations
 

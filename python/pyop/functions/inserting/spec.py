@@ -1,4 +1,4 @@
-"""Rows more and rows less: repeat, tile, pad, insert, delete."""
+"""Infer functions that add and remove elements: repeat, tile, pad, insert, delete."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Arrays put together: concatenate, stack, block, append."""
+"""Group functions that join arrays: concatenate, stack, block, append."""

@@ -1,4 +1,4 @@
-"""Arrays put together."""
+"""Differentiate functions that join arrays."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ...transforms.composite import composite, pullback_of, push_forward
 
 
 class Join(Rule):
-    """A function of a sequence of arrays, by the part of the cotangent that belongs to each.
+    """Differentiate a function of a sequence of arrays, by the part of the cotangent that belongs to each.
 
-    ``part(ct, k, arrays, **kwargs)`` gives that of array `k`, which is then brought to its shape.
+    ``part(ct, k, arrays, **kwargs)`` returns that of array `k`, which is then brought to its shape.
     """
 
     def __init__(self, func: Any, part: Callable[..., Any], names: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Arrays put beside each other."""
+"""Export functions that join arrays."""
 
 from __future__ import annotations
 

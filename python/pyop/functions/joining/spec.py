@@ -1,4 +1,4 @@
-"""Arrays put together: concatenate, stack, block, append."""
+"""Infer functions that join arrays: concatenate, stack, block, append."""
 
 from __future__ import annotations
 

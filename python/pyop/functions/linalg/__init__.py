@@ -1,1 +1,1 @@
-"""np.linalg: decompositions, solutions, norms."""
+"""Group np.linalg: decompositions, solutions, norms."""

@@ -1,7 +1,7 @@
-"""Linear algebra on matrices, and on stacks of them.
+"""Differentiate linear algebra on matrices, and on stacks of them.
 
-`h` is the conjugate transpose. The adjoint of ``X -> A X B`` is ``ct -> h(A) ct h(B)``; most rules follow from that and
-from the differential, which stands beside them where it is not obvious.
+`h` is the conjugate transpose. The adjoint of ``X -> A X B`` is ``ct -> h(A) ct h(B)``. Most rules follow from that and
+from the differential, which is written beside them where it is not obvious.
 """
 
 from __future__ import annotations
@@ -306,7 +306,7 @@ structural(np.linalg.qr, (_qr, None), (_qr_tangent, None), ("a", "mode"))
 
 
 class _Lstsq(Rule):
-    """``np.linalg.lstsq``: of its four results the rank alone has no derivative."""
+    """Differentiate ``np.linalg.lstsq``: of its four results the rank alone has no derivative."""
 
     def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         return "array" if parameter in (0, 1, "a", "b") else ""

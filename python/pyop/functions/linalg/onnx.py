@@ -1,4 +1,4 @@
-"""Norms."""
+"""Export norms."""
 
 from __future__ import annotations
 

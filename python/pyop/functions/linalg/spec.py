@@ -1,4 +1,4 @@
-"""``numpy.linalg``: stacks of matrices, with the errors that do not depend on values."""
+"""Infer ``numpy.linalg``: stacks of matrices, with the errors that do not depend on values."""
 
 from __future__ import annotations
 

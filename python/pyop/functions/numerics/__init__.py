@@ -1,1 +1,1 @@
-"""Functions of neighbours: diff, gradient, trapezoid, convolve, interp."""
+"""Group functions of neighbours: diff, gradient, trapezoid, convolve, interp."""

@@ -1,4 +1,4 @@
-"""Differences, integrals, convolutions, interpolation."""
+"""Differentiate differences, integrals, convolutions and interpolation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Differences, integrals, convolutions, interpolation: functions of neighbours along an axis."""
+"""Infer functions of neighbours along an axis: differences, integrals, convolutions, interpolation."""
 
 from __future__ import annotations
 

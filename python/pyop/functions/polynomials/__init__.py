@@ -1,1 +1,1 @@
-"""Polynomials by their coefficients: polyval, polyfit, roots."""
+"""Group functions of polynomials by their coefficients: polyval, polyfit, roots."""

@@ -1,4 +1,4 @@
-"""Values of polynomials."""
+"""Differentiate values of polynomials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ``np.poly*`` functions of plain coefficient arrays."""
+"""Infer the ``np.poly*`` functions of plain coefficient arrays."""
 
 from __future__ import annotations
 

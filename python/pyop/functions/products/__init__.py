@@ -1,1 +1,1 @@
-"""Sums of products: dot, matmul, tensordot, einsum, outer, kron, cross."""
+"""Group sums of products: dot, matmul, tensordot, einsum, outer, kron, cross."""

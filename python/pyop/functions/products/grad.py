@@ -1,4 +1,4 @@
-"""Products of matrices and tensors.
+"""Differentiate products of matrices and tensors.
 
 Each is linear in every factor: its tangent is the product with the tangent in the factor's place, and the cotangent of
 a factor is a product of the cotangent with the conjugates of the others.
@@ -150,7 +150,9 @@ for _name in ("matmul", "outer", "tensordot", "vecdot"):
 
 
 class Einsum(Rule):
-    """``np.einsum(subscripts, *operands)``: for each operand an einsum with the cotangent in its place."""
+    """Differentiate ``np.einsum(subscripts, *operands)``: for each operand an einsum with the cotangent in its
+    place.
+    """
 
     def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         if not isinstance(parameter, int):
@@ -200,7 +202,7 @@ class Einsum(Rule):
 
 
 def _spelled_out(inputs: list[str], output: str, operands: list[Any]) -> tuple[list[str], str]:
-    """Letters in the place of ``...``, where the ranks are known."""
+    """Replace ``...`` by letters, where the ranks are known."""
     shapes = [shape_of(x) for x in operands]
     if any(shape is None for shape in shapes):
         return inputs, output

@@ -1,4 +1,4 @@
-"""Products of arrays."""
+"""Export products of arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums of products: dot, tensordot, einsum, kron, cross."""
+"""Infer sums of products: dot, tensordot, einsum, kron, cross."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ LETTERS = ascii_uppercase + ascii_lowercase
 
 
 def subscripts(args: tuple[Any, ...]) -> tuple[str, list[Any]]:
-    """Both spellings of einsum as one: the text of subscripts, and the arrays."""
+    """Return the text of subscripts and the arrays, from either spelling of einsum's arguments."""
     if not args:
         raise ValueError("must specify the einstein sum subscripts string and at least one operand")
     if isinstance(args[0], str):

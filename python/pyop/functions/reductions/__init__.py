@@ -1,1 +1,1 @@
-"""Reductions along axes, whole and running: sum, prod, max, mean, std, argmax, cumsum, nansum."""
+"""Group reductions along axes, whole and running: sum, prod, max, mean, std, argmax, cumsum, nansum."""

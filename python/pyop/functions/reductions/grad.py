@@ -1,4 +1,4 @@
-"""Reductions and running reductions along axes."""
+"""Differentiate reductions and running reductions along axes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _func: Any
 
 
 class Options:
-    """What a call of a reduction says beside its array."""
+    """Hold the arguments of a reduction beside its array."""
 
     axis: Any = None
     dtype: Any = None
@@ -140,7 +140,7 @@ def _weighted(weights: Callable[..., Any]) -> tuple[Any, Any]:
 
 
 def _others(a: Any, axes: tuple[int, ...]) -> Any:
-    """For each element the product of all others along the axes: zeros among them do no harm."""
+    """Return for each element the product of all others along the axes; zeros among them are safe."""
     if not axes:
         return np.ones_like(a)
     first, *rest = axes

@@ -1,4 +1,4 @@
-"""Sums, means, extrema, arguments of extrema, running sums."""
+"""Export sums, means, extrema, arguments of extrema, and running sums."""
 
 from __future__ import annotations
 

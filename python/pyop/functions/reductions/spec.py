@@ -1,6 +1,6 @@
-"""Reductions and running reductions: one value, or one running value, along axes.
+"""Infer reductions and running reductions: one value, or one running value, along axes.
 
-What has no say in dtype and shape is `options`: NumPy has looked at the call before it asks anybody.
+Arguments that do not affect dtype and shape are `options`: NumPy checks the call before it asks for a rule.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The same elements in another shape or order: reshape, ravel, broadcast_to, flip, roll, rot90."""
+"""Group functions that return the same elements in another shape or order: reshape, ravel, flip, roll, rot90."""

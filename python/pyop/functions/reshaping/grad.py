@@ -1,4 +1,4 @@
-"""The same elements in another shape or order."""
+"""Differentiate functions that return the same elements in another shape or order."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ nondifferentiable(np.shape, np.ndim, np.size)
 
 
 class Each(Rule):
-    """A function that returns one array for each of its arguments, made of this argument alone."""
+    """Differentiate a function that returns one array for each argument, made of this argument alone."""
 
     def __init__(self, func: Any, back: Callable[..., Any]) -> None:
         super().__init__(func)
@@ -84,7 +84,7 @@ table.add(Each(np.broadcast_arrays, lambda ct, part, k, args, subok=False: unbro
 
 
 class Atleast(Each):
-    """As `Each`; of one argument the result is a bare array."""
+    """Differentiate as `Each`; with one argument the result is a bare array."""
 
     def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self.func(tangents[0]) if len(args) == 1 else super().jvp(argnums, tangents, ans, args, kwargs)

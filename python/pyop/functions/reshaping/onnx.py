@@ -1,4 +1,4 @@
-"""The same elements in another shape or order."""
+"""Export functions that return the same elements in another shape or order."""
 
 from __future__ import annotations
 

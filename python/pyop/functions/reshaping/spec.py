@@ -1,4 +1,4 @@
-"""The same elements in another shape or order: reshape, transpose, broadcast, flip, roll."""
+"""Infer functions that return the same elements in another shape or order: reshape, transpose, flip, roll."""
 
 from __future__ import annotations
 

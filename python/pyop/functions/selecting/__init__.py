@@ -1,1 +1,1 @@
-"""Elements by conditions: where, select, choose, compress, extract, piecewise."""
+"""Group functions that choose elements by conditions: where, select, choose, compress, extract, piecewise."""

@@ -1,4 +1,4 @@
-"""Elements chosen by conditions."""
+"""Differentiate functions that choose elements by conditions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements chosen by conditions."""
+"""Export functions that choose elements by conditions."""
 
 from __future__ import annotations
 

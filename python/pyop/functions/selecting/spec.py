@@ -1,4 +1,4 @@
-"""Elements chosen by condition: where, select, choose, compress."""
+"""Infer functions that choose elements by conditions: where, select, choose, compress."""
 
 from __future__ import annotations
 

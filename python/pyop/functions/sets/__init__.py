@@ -1,1 +1,1 @@
-"""Arrays as sets: unique, isin, union1d."""
+"""Group functions of arrays as sets: unique, isin, union1d."""

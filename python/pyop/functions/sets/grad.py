@@ -1,4 +1,4 @@
-"""Membership, which has no derivative."""
+"""Differentiate membership, which has no derivative."""
 
 from __future__ import annotations
 

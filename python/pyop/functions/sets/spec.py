@@ -1,4 +1,4 @@
-"""Sets: how many elements are left depends on the values, so sizes are unknown."""
+"""Infer functions of sets: the number of remaining elements depends on the values, so sizes are unknown."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Sorting and searching: sort, argsort, partition, lexsort, searchsorted."""
+"""Group functions that sort and search: sort, argsort, partition, lexsort, searchsorted."""

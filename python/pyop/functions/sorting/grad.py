@@ -1,4 +1,4 @@
-"""Sorting."""
+"""Differentiate sorting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sorting and searching."""
+"""Infer functions that sort and search."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The ufuncs of scipy.special."""
+"""Group the ufuncs of scipy.special."""

@@ -1,4 +1,4 @@
-"""The ufuncs of scipy.special; loaded when a program that uses SciPy asks for a rule."""
+"""Differentiate the ufuncs of scipy.special; loaded when a program that uses SciPy asks for a rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of scipy.special."""
+"""Export functions of scipy.special."""
 
 from __future__ import annotations
 

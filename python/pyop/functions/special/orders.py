@@ -1,5 +1,7 @@
-"""Functions of scipy.special with an order or parameters: Bessel and Struve functions, hypergeometric functions,
-orthogonal polynomials, elliptic integrals, and those with several results."""
+"""Differentiate functions of scipy.special with an order or parameters, and those with several results.
+
+They are Bessel and Struve functions, hypergeometric functions, orthogonal polynomials and elliptic integrals.
+"""
 
 from __future__ import annotations
 

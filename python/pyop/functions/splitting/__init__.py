@@ -1,1 +1,1 @@
-"""An array in several parts: split, array_split, hsplit, unstack."""
+"""Group functions that split an array: split, array_split, hsplit, unstack."""

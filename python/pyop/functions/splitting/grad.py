@@ -1,4 +1,4 @@
-"""Functions that return several parts of one array."""
+"""Differentiate functions that return several parts of one array."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..joining.grad import rank_of
 
 
 class Take(Rule):
-    """A function that returns several arrays, linear in its one argument: by what puts the cotangents together."""
+    """Differentiate a linear function of one argument with several results, by joining the cotangents."""
 
     def __init__(self, func: Any, join: Callable[..., Any]) -> None:
         super().__init__(func)

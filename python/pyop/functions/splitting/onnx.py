@@ -1,4 +1,4 @@
-"""An array in parts."""
+"""Export functions that split an array."""
 
 from __future__ import annotations
 

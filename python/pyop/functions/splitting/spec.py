@@ -1,4 +1,4 @@
-"""One array into several: split and its relatives, unstack."""
+"""Infer functions that split an array: split and its relatives, unstack."""
 
 from __future__ import annotations
 

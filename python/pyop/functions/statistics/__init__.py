@@ -1,1 +1,1 @@
-"""Statistics: median, quantile, average, cov, corrcoef, histogram, bincount."""
+"""Group statistics: median, quantile, average, cov, corrcoef, histogram, bincount."""

@@ -1,4 +1,4 @@
-"""Medians and quantiles, means with weights, covariances, counts."""
+"""Differentiate medians and quantiles, means with weights, covariances, and counts."""
 
 from __future__ import annotations
 
@@ -43,8 +43,10 @@ def _corrcoef(x: Any, y: Any = None, rowvar: bool = True, *args: Any, dtype: Any
 
 
 class _Counts(table.Rule):
-    """How many numbers lie between edges does not change with the numbers; edges that are computed from them do, and
-    so do weights and densities."""
+    """Differentiate counts of numbers between edges: they do not change with the numbers.
+
+    Edges that are computed from the numbers do, and so do weights and densities.
+    """
 
     def _check(self, argnums: tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         bins = args[1] if len(args) > 1 else kwargs.get("bins")

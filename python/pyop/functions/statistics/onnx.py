@@ -1,4 +1,4 @@
-"""Means with weights."""
+"""Export means with weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Medians, quantiles, weighted means, covariances, histograms."""
+"""Infer medians, quantiles, weighted means, covariances and histograms."""
 
 from __future__ import annotations
 

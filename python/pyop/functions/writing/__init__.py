@@ -1,1 +1,1 @@
-"""Functions that write into what they are given."""
+"""Group functions that write into their arguments."""

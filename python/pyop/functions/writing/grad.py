@@ -1,5 +1,7 @@
-"""How derivatives pass through a function that writes into parts of memories (`pyop.gradients.performed`): as through
-what each part holds then, computed by functions that write nothing, and stored."""
+"""Differentiate functions that write into parts of memories (`pyop.gradients.performed`).
+
+The result of each part is computed by functions that write nothing, and stored; derivatives pass through these.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,7 @@ def _only(where: Any, x: Any) -> Any:
 
 
 def _last(args: list[Any], old: list[Any]) -> int:
-    """Where ``out`` stands among the arguments."""
+    """Return the position of ``out`` among the arguments."""
     return max(k for k, x in enumerate(args) if any(x is part for part in old))
 
 

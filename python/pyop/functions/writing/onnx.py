@@ -1,4 +1,4 @@
-"""Writes: what a memory holds after ``x[key] = value``, and what loops leave for their derivatives."""
+"""Export writes: memory after ``x[key] = value``, and what loops leave for their derivatives."""
 
 from __future__ import annotations
 
