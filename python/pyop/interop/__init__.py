@@ -1,1 +1,1 @@
-"""What other libraries ask for, made of pyop's functions: a module each, which imports no other of them."""
+"""Adapt pyop to other libraries: a module each, which imports no other of them."""

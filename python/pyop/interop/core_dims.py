@@ -1,4 +1,4 @@
-"""What a gufunc declaration says to libraries that map a function over loop dimensions: core dimensions, dtypes."""
+"""Read a gufunc declaration for libraries that map a function over loop dimensions: core dimensions, dtypes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["CoreDims", "LoopCall"]
 
 
 class CoreDims:
-    """The core dimensions of an op that is declared as a gufunc, and the dtypes of what it returns.
+    """Hold the core dimensions of an op that is declared as a gufunc, and the dtypes of its results.
 
     Parameters
     ----------
@@ -64,7 +64,9 @@ class CoreDims:
             raise TypeError(f"op {self.op.name!r} takes {len(self.inputs)} arrays ({self.text}), got {len(args)}")
 
     def dtypes(self, arguments: list[tuple[np.dtype[Any], tuple[int | None, ...]]]) -> list[np.dtype[Any]]:
-        """Of the results for arguments of these dtypes and shapes, by the declaration alone: nothing is called."""
+        """Return the dtypes of the results for arguments of these dtypes and shapes, from the declaration, without a
+        call.
+        """
         try:
             made = [spec.dtype for spec in self.op.spec.infer([Spec(dtype, shape) for dtype, shape in arguments])]
         except ValueError as error:
@@ -87,7 +89,7 @@ def _text(arrays: tuple[tuple[str, ...], ...]) -> str:
 
 
 class LoopCall:
-    """The op with its static arguments, called for a chunk; to dask a name for what it computes."""
+    """Call the op with its static arguments for a chunk; dask gets a name for the result."""
 
     __slots__ = ("op", "statics")
 

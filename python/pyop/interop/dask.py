@@ -1,4 +1,4 @@
-"""Ops over the chunks of dask arrays: ``pyop.interop.dask.wrap(op)``.
+"""Apply ops to the chunks of dask arrays: ``pyop.interop.dask.wrap(op)``.
 
 Needs dask's arrays, the extra ``dask``.
 """
@@ -19,10 +19,10 @@ __all__ = ["wrap"]
 
 
 def wrap(op: Op) -> Callable[..., Any]:
-    """A function of dask arrays that calls an op for each chunk, when it is computed.
+    """Return a function of dask arrays that calls an op for each chunk, when it is computed.
 
-    The declaration says all that dask asks for: core dimensions, sizes and dtypes. So the op is never called to find
-    out what it returns, and what does not fit is an error when the call is written.
+    The declaration has all that dask asks for: core dimensions, sizes and dtypes. So the op is never called to find out
+    what it returns, and a mismatch raises when the call is written.
 
     Parameters
     ----------
@@ -87,12 +87,12 @@ def wrap(op: Op) -> Callable[..., Any]:
 
 
 def _known(shape: tuple[float, ...]) -> tuple[int | None, ...]:
-    """With None where dask knows a size only when the chunk is there."""
+    """Return the shape with None where dask knows a size only when the chunk is there."""
     return tuple(None if isnan(size) else int(size) for size in shape)
 
 
 def _same_loop_chunks(core: CoreDims, arrays: list[Any]) -> list[Any]:
-    """With chunks along loop dimensions that fit each other; a dimension of one element broadcasts as it is."""
+    """Return arrays with matching chunks along loop dimensions; a dimension of one element broadcasts as it is."""
     pairs = []
     for place, (array, names) in enumerate(zip(arrays, core.inputs, strict=True)):
         loops = array.ndim - len(names)

@@ -1,6 +1,6 @@
-"""What an op declares, for adapters: its arrays, its statics, which rules it has, and the specs of its results.
+"""Read the declaration of an op for adapters: its arrays, statics and rules, and the specs of its results.
 
-The base of `Hooks`; `hooks.py` says what all of it is for.
+It is the base of `Hooks`; `hooks.py` describes its use.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Declaration", "Declared"]
 
 
 class Declared(NamedTuple):
-    """One array that an op takes or returns.
+    """Describe one array that an op takes or returns.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Declared(NamedTuple):
 
 
 class Declaration:
-    """What an op says of itself; see `Hooks`."""
+    """Hold what an op declares; see `Hooks`."""
 
     def __init__(self, op: Op) -> None:
         if not isinstance(op, Op):
@@ -92,8 +92,10 @@ class Declaration:
         return known | statics
 
     def _form_of_results(self) -> Any:
-        """The containers that a function of specs returns, with nothing known in them: by asking it about arrays of
-        some number of dimensions. None if it has no answer to any."""
+        """Return the containers that a function of specs returns, with nothing known in them.
+
+        It is asked about arrays of some number of dimensions. None if it has no answer to any.
+        """
         assert self._abstract is not None
         for rank in (1, 2, 3, 4, 0):
             sizes = [Dim(f"size_{k}") for k in range(rank)]
@@ -113,17 +115,17 @@ class Declaration:
 
     @property
     def gradient(self) -> Any:
-        """The gradient rules that the op was given, or None."""
+        """Return the gradient rules that the op was given, or None."""
         return self.op.contract.gradient
 
     @property
     def saves(self) -> bool:
-        """Whether the gradient rule reads what the function kept with `pyop.saved`."""
+        """Return whether the gradient rule reads what the function kept with `pyop.saved`."""
         return self.gradient is not None and bool(self.gradient.saves)
 
     @property
     def reads_results(self) -> bool:
-        """Whether the gradient rule reads the results."""
+        """Return whether the gradient rule reads the results."""
         gradient = self.gradient
         if gradient is None:
             return True
@@ -131,7 +133,7 @@ class Declaration:
 
     @property
     def differentiable(self) -> bool:
-        """Whether there is a rule for reverse mode."""
+        """Return whether there is a rule for reverse mode."""
         gradient = self.gradient
         if gradient is not None:
             return gradient.vjp_fn is not None or bool(gradient.jacs) or gradient.fallback is not None
@@ -140,14 +142,14 @@ class Declaration:
 
     @property
     def has_jvp(self) -> bool:
-        """Whether there is a rule for forward mode."""
+        """Return whether there is a rule for forward mode."""
         gradient = self.gradient
         if gradient is not None:
             return gradient.jvp_fn is not None or bool(gradient.jacs) or gradient.fallback is not None
         return self.differentiable
 
     def rule(self) -> Rule:
-        """The gradient rule; a `NoRule` that says what to do if there is none."""
+        """Return the gradient rule; a `NoRule` with a remedy if there is none."""
         gradient = self.gradient
         if gradient is not None:
             own: Rule = gradient.rule
@@ -166,7 +168,7 @@ class Declaration:
         equal: Callable[[Any, Any], Any] | None = None,
         broadcast: Callable[..., Any] = broadcast_sizes,
     ) -> list[tuple[Any, Any]]:
-        """Dtypes and shapes of the results, from those of the arguments, without a call.
+        """Return dtypes and shapes of the results, from those of the arguments, without a call.
 
         Parameters
         ----------
@@ -227,7 +229,7 @@ def _joined(front: tuple[Any, ...], shape: Any) -> Any:
 
 
 def _name(path: str, parameters: Sequence[str]) -> str:
-    """What a leaf of the arguments is called: its parameter, and the path inside of it."""
+    """Return the name of a leaf of the arguments: its parameter, and the path inside it."""
     position, _, rest = path[1:].partition("]")
     k = int(position)
     return f"{parameters[k] if k < len(parameters) else f'x{k}'}{rest}"

@@ -1,6 +1,6 @@
-"""Functions of flat arrays made of an op: its pullback, its push-forward, and itself on a batch of examples.
+"""Derive functions of flat arrays from an op: its pullback, its push-forward, and itself on a batch of examples.
 
-Each has a rule for the next derivative where the op has one, so that what `hooks.py` makes ops of differentiates.
+Each has a rule for the next derivative where the op has one, so the ops that `hooks.py` makes of them differentiate.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["OnBatch", "PullBack", "PushForward"]
 
 
 def signature_of(names: Sequence[str], statics: dict[str, Any]) -> inspect.Signature:
-    """Positional parameters of these names, and keyword-only ones with their defaults."""
+    """Return a signature of positional parameters of these names, and keyword-only ones with their defaults."""
     kinds = inspect.Parameter
     return inspect.Signature(
         [kinds(name, kinds.POSITIONAL_ONLY) for name in names]
@@ -31,17 +31,17 @@ def signature_of(names: Sequence[str], statics: dict[str, Any]) -> inspect.Signa
 
 
 def one_or_tuple(parts: Sequence[Any]) -> Any:
-    """As an op with so many results returns them."""
+    """Return the result as an op with so many results returns it."""
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
 def as_tuple(x: Any) -> tuple[Any, ...]:
-    """What `one_or_tuple` has made one."""
+    """Return the tuple that `one_or_tuple` was given."""
     return tuple(x) if isinstance(x, (tuple, list)) else (x,)
 
 
 class PullBack:
-    """``(*cotangents, *arguments, *results if wanted, context if any)`` to the gradients of some arguments."""
+    """Map ``(*cotangents, *arguments, *results if wanted, context if any)`` to the gradients of some arguments."""
 
     def __init__(self, hooks: Hooks, argnums: tuple[int, ...], n_out: int) -> None:
         self.hooks = hooks
@@ -77,7 +77,7 @@ class PullBack:
         return one_or_tuple([fit_dtype(np.asarray(p), arguments[k]) for k, p in zip(self.argnums, zeros, strict=True)])
 
     def _differentiated(self, arrays: Sequence[Any]) -> tuple[int, ...]:
-        """All that a user's rule of the rule is a rule of; else only what is asked for."""
+        """Return all arguments that a user's rule of the rule covers; without one, those that are asked for."""
         vjp = self.hooks.gradient.vjp
         if vjp is None or vjp.contract.gradient is None:
             return self.argnums
@@ -91,7 +91,7 @@ class PullBack:
 
 
 class _OfPullBack(Rule):
-    """The second derivative of an op, by the rule of its rule."""
+    """Differentiate an op's gradient, by the rule of its rule."""
 
     def __init__(self, function: PullBack) -> None:
         super().__init__(function)
@@ -130,7 +130,7 @@ class _OfPullBack(Rule):
 
 
 class PushForward:
-    """``(*tangents, *arguments, *results)`` to the tangents of the results."""
+    """Map ``(*tangents, *arguments, *results)`` to the tangents of the results."""
 
     def __init__(self, hooks: Hooks, argnums: tuple[int, ...], n_out: int) -> None:
         self.hooks = hooks
@@ -150,7 +150,9 @@ class PushForward:
 
 
 class OnBatch:
-    """An op on the examples of a batch: the arguments of `axes` have one in front, and so have all results."""
+    """Call an op on the examples of a batch: arguments in `axes` have a batch axis in front, and so have all
+    results.
+    """
 
     def __init__(self, hooks: Hooks, axes: tuple[bool, ...]) -> None:
         self.hooks = hooks
@@ -159,14 +161,14 @@ class OnBatch:
         self.__signature__ = signature_of([f"x{k}" for k in range(len(axes))], hooks.statics)
 
     def size(self, shapes: Sequence[Any]) -> Any:
-        """The number of examples."""
+        """Return the number of examples; ValueError if the batches differ."""
         sizes = [shape[0] for shape, batched in zip(shapes, self.axes, strict=True) if batched]
         if any(size != sizes[0] for size in sizes if type(size) is type(sizes[0]) is int):
             raise ValueError(f"the batches of op {self.hooks.name!r} have {' and '.join(map(str, sizes))} examples")
         return sizes[0]
 
     def example(self, arrays: Sequence[Any], k: int) -> tuple[Any, ...]:
-        """The arguments of one call."""
+        """Return the arguments of one call."""
         return tuple([x[k] if batched else x for x, batched in zip(arrays, self.axes, strict=True)])
 
     def __call__(self, *arrays: Any, **statics: Any) -> Any:
@@ -184,7 +186,7 @@ class OnBatch:
 
 
 class _OfBatch(Rule):
-    """The derivative of each example; what all of them read gets the sum."""
+    """Differentiate each example; an argument that all of them read gets the sum."""
 
     def __init__(self, function: OnBatch) -> None:
         super().__init__(function)

@@ -1,4 +1,7 @@
-"""Arrays of other libraries without copies. What every entry point takes is csrc/array/foreign/foreign.h."""
+"""Share arrays of other libraries without copies.
+
+csrc/array/foreign/foreign.h lists what every entry point takes.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ __all__ = ["from_dlpack"]
 
 
 def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-    """An ndarray over the memory of an array of another library.
+    """Return an ndarray over the memory of an array of another library.
 
     Parameters
     ----------

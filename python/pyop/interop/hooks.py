@@ -1,8 +1,8 @@
-"""What an adapter to another framework needs of an op: what it declares, its call, its derivatives, its batches.
+"""Provide an adapter to another framework with an op's declaration, its call, its derivatives and its batches.
 
 `Hooks` hands out flat arrays and flat specs, since frameworks have containers of their own (`in_tree`, `out_tree` have
-the op's). What it calls checks as a call of the op does. An adapter for one more framework is written with nothing else
-of pyop: see `pyop.interop.torch`.
+the op's). Its calls check as a call of the op does. An adapter for one more framework needs nothing else of pyop: see
+`pyop.interop.torch`.
 
 Hooks may be used by any number of threads. They read the op's rules when they are asked, so a rule that is declared
 later is known.
@@ -33,7 +33,7 @@ _contexts: WeakValueDictionary[int, saved.Context] = WeakValueDictionary()
 
 
 class Residuals(NamedTuple):
-    """What `Hooks.forward` keeps for `Hooks.backward`.
+    """Hold what `Hooks.forward` keeps for `Hooks.backward`.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Residuals(NamedTuple):
 
 
 class Hooks(Declaration):
-    """An op as an adapter sees it.
+    """Present an op to an adapter.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class Hooks(Declaration):
     # --- what it does
 
     def call(self, arrays: Sequence[Any], statics: dict[str, Any]) -> tuple[Any, ...]:
-        """The results of a call, flat.
+        """Return the results of a call, flat.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class Hooks(Declaration):
         return tuple(leaves)
 
     def forward(self, *arrays: Any, **statics: Any) -> tuple[tuple[Any, ...], Residuals]:
-        """A call, and what its gradient needs.
+        """Return the results of a call, and what its gradient needs.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class Hooks(Declaration):
         return results, Residuals(arrays, results, array, statics)
 
     def context(self, number: Any, arrays: Sequence[Any], statics: dict[str, Any]) -> Any:
-        """The context of a call, by the number that it shows, for frameworks that hand arrays on by value.
+        """Return the context of a call by the number that it shows, for frameworks that pass arrays by value.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class Hooks(Declaration):
     def backward(
         self, residuals: Residuals, cotangents: Sequence[Any], needs: Sequence[bool] | None = None
     ) -> tuple[Any, ...]:
-        """The gradients of the arguments.
+        """Return the gradients of the arguments.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ class Hooks(Declaration):
     def jvp(
         self, arrays: Sequence[Any], tangents: Sequence[Any], **statics: Any
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """The results, and their tangents.
+        """Return the results, and their tangents.
 
         Parameters
         ----------
@@ -312,7 +312,7 @@ class Hooks(Declaration):
     # --- the same as ops
 
     def vjp_op(self, needs: Sequence[bool] | None = None, n_out: int | None = None) -> Op:
-        """The gradient as an op, for frameworks that differentiate again, compile, or show what they run.
+        """Return the gradient as an op, for frameworks that differentiate again, compile, or show what they run.
 
         Parameters
         ----------
@@ -355,7 +355,7 @@ class Hooks(Declaration):
         )
 
     def jvp_op(self, argnums: Sequence[int], n_out: int | None = None) -> Op:
-        """The tangents of the results as an op.
+        """Return an op that computes the tangents of the results.
 
         Parameters
         ----------
@@ -384,7 +384,7 @@ class Hooks(Declaration):
         )
 
     def batch_op(self, axes: Sequence[bool]) -> Op:
-        """The op on a batch of examples, called for one after the other.
+        """Return the op on a batch of examples, called for one after the other.
 
         Parameters
         ----------

@@ -1,8 +1,8 @@
-"""Ops, plans and compiled functions in JAX: declared once, called from both.
+"""Call ops, plans and compiled functions from JAX: declared once, called from both.
 
-`wrap` makes a function of JAX's arrays of what pyop calls; it is called under `jit`, `grad` and `vmap`, with nested
-trees. What needs no Python is called by XLA itself, without a copy (`jax_native.py`); an op of a Python function is a
-callback (`jax_ops.py`). `jax_op` makes an op of a function of JAX.
+`wrap` makes a function of JAX's arrays of a callable of pyop. It works under `jit`, `grad` and `vmap`, with nested
+trees. XLA itself calls what needs no Python, without a copy (`jax_native.py`). An op of a Python function is a callback
+(`jax_ops.py`). `jax_op` makes an op of a function of JAX.
 
 Importing this imports jax, and no other framework.
 """
@@ -28,9 +28,9 @@ _wrapped: WeakValueDictionary[tuple[int, str | None], Any] = WeakValueDictionary
 
 
 def wrap(function: Any, *, derivatives: str | None = None) -> Any:
-    """A function of JAX's arrays that calls an op, a plan, or a compiled function of pyop.
+    """Return a function of JAX's arrays that calls an op, a plan, or a compiled function of pyop.
 
-    What a plan without Python steps computes, XLA reads from and writes into its own buffers. An op is called by
+    XLA passes its own buffers to a plan without Python steps, which reads and writes them. An op is called by
     `jax.pure_callback`, and by an ordered `jax.experimental.io_callback` if it is stateful: never dropped or merged.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Which arrays JAX has, and what it calls them; the parts of an argument that are none."""
+"""Tell which arrays JAX has, how it names them, and which arguments are none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["arrays_of", "checked", "is_array", "is_traced", "real", "results_lik
 
 
 def is_array(x: Any) -> bool:
-    """Whether JAX is handed an array; anything else is static."""
+    """Return whether JAX takes it as an array; anything else is static."""
     return isinstance(x, (jax.Array, np.ndarray, np.generic))
 
 
@@ -23,7 +23,7 @@ def is_traced(arrays: Sequence[Any]) -> bool:
 
 
 def real(dtype: Any) -> bool:
-    """Whether arrays of it have gradients."""
+    """Return whether arrays of this dtype have gradients."""
     return bool(jax.numpy.issubdtype(dtype, jax.numpy.inexact))
 
 
@@ -32,7 +32,7 @@ def _has(dtype: Any) -> bool:
 
 
 def checked(owner: str, names: Sequence[str], arrays: Sequence[Any]) -> None:
-    """TypeError for what JAX would cast in silence."""
+    """Raise TypeError for arrays that JAX would silently cast."""
     for name, x in zip(names, arrays, strict=True):
         if not isinstance(x, jax.Array) and not _has(x.dtype):
             raise TypeError(f"{owner}: argument '{name}' is {x.dtype}, {_SWITCHED_OFF}")
@@ -45,7 +45,7 @@ _SWITCHED_OFF = (
 
 
 def results_like(owner: str, kinds: Sequence[tuple[Any, Any]]) -> list[Any]:
-    """The results as JAX is told of them."""
+    """Return the results as JAX is told of them."""
     made = []
     for k, (dtype, shape) in enumerate(kinds):
         if dtype is None or shape is None or any(size is None for size in shape):
@@ -60,7 +60,7 @@ def results_like(owner: str, kinds: Sequence[tuple[Any, Any]]) -> list[Any]:
 
 
 def arrays_of(owner: str, found: Sequence[Any], results: Sequence[Any]) -> list[Any]:
-    """What a callback returns, held against what JAX was told."""
+    """Return the results of a callback as arrays; TypeError if they differ from what JAX was told."""
     arrays = [np.asarray(y) for y in found]
     for k, (y, told) in enumerate(zip(arrays, results, strict=True)):
         if y.shape != told.shape or y.dtype != told.dtype:
@@ -72,7 +72,7 @@ def arrays_of(owner: str, found: Sequence[Any], results: Sequence[Any]) -> list[
 
 
 def run_eagerly(function: Any, arrays: Sequence[Any]) -> Any:
-    """A call without a trace: what is raised has the exception behind it as its cause."""
+    """Call without a trace; an error has the original exception as its cause."""
     try:
         return function(*arrays)
     except (jax.errors.JaxRuntimeError, ValueError) as error:

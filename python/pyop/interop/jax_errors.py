@@ -1,4 +1,4 @@
-"""Exceptions of calls that JAX makes: XLA hands on words alone, so the exception itself is kept, and found by them.
+"""Keep the exceptions of calls that JAX makes: XLA passes on their text alone, by which they are found.
 
 The last 32 are kept, with what their tracebacks hold. Any thread.
 """
@@ -20,11 +20,11 @@ _numbers = itertools.count(1)
 
 
 class CallFailed(RuntimeError):
-    """What a callback raises to JAX; its cause is what the function has raised."""
+    """Report a failed callback to JAX; its cause is the function's exception."""
 
 
 def words(exception: BaseException, keep: bool = True) -> str:
-    """The text of an exception for XLA, by which `exception_of` finds it."""
+    """Return the text of an exception for XLA, by which `exception_of` finds it."""
     text = "".join(traceback.format_exception_only(exception)).strip()
     if not keep:
         return text
@@ -37,7 +37,7 @@ def words(exception: BaseException, keep: bool = True) -> str:
 
 
 def exception_of(error: BaseException) -> BaseException | None:
-    """The exception behind an error that JAX raised.
+    """Return the exception behind an error that JAX raised, or None.
 
     Parameters
     ----------

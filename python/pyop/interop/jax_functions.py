@@ -1,7 +1,7 @@
-"""Functions that pyop compiles, as functions of JAX: a plan for each dtype and shape of the arguments.
+"""Turn functions that pyop compiles into functions of JAX: a plan for each dtype and shape of the arguments.
 
-Where no step of the plan calls Python, XLA calls the plan itself (`jax_native.py`); else it goes by a callback. The
-gradient is such a function, too, of the cotangents and the arguments, made when JAX asks for it.
+Where no step of the plan calls Python, XLA calls the plan itself (`jax_native.py`); else by a callback. The gradient is
+such a function, too, of the cotangents and the arguments, made when JAX asks for it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["JaxFunction", "JaxPlan"]
 
 
 class JaxFunction:
-    """A compiled function or a graph's plan as JAX calls it; `pyop.interop.jax.wrap` makes them.
+    """Call a compiled function or a graph's plan from JAX; `pyop.interop.jax.wrap` makes them.
 
     Attributes
     ----------
@@ -97,8 +97,9 @@ class JaxFunction:
 
 
 class JaxPlan(JaxFunction):
-    """A plan as JAX calls it: of its own dtypes and shapes, without a gradient. Where a size has a name, JAX
-    tells it, and the call goes by Python.
+    """Call a plan from JAX, with its own dtypes and shapes, without a gradient.
+
+    Where a size has a name, JAX supplies it, and the call passes through Python.
 
     Examples
     --------
@@ -165,7 +166,7 @@ def _with_paths(arguments: Any, named: Any) -> list[tuple[Any, Any]]:
 
 
 def _kinds(plan: Plan) -> list[tuple[Any, Any]]:
-    """Of the results, known for all sizes of arguments are."""
+    """Return dtypes and shapes of the results, known if all sizes of the arguments are."""
     specs = [value.spec for value in plan._made_of[1]]
     return [
         (s.dtype if isinstance(s.dtype, np.dtype) else None, s.shape if s.shape is None else _sizes(s.shape))
@@ -178,7 +179,7 @@ def _sizes(shape: Any) -> tuple[Any, ...]:
 
 
 def _called(of: JaxFunction, plan: Plan, dtypes: Sequence[Any], results: list[Any]) -> Callable[..., Any]:
-    """The plan on flat arrays of JAX, the better way."""
+    """Return a call of the plan on flat arrays of JAX: by XLA where possible, else by a callback."""
     if on_cpu() and not calls_python(plan):
         try:
             return native_call(plan, results, of)
@@ -195,7 +196,7 @@ def _called(of: JaxFunction, plan: Plan, dtypes: Sequence[Any], results: list[An
 
 
 def _differentiable(name: str, flat: Callable[..., Any], call: Callable[..., Any], arrays: Sequence[Any]) -> Any:
-    """With its gradient, which pyop derives when it is asked for."""
+    """Return the call with its gradient, which pyop derives when it is asked for."""
     which = [k for k, x in enumerate(arrays) if real(x.dtype)]
     if not which:
         return jax.jit(call)

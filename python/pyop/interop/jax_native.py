@@ -1,13 +1,13 @@
-"""Plans and functions that XLA calls itself, by the handler of `csrc/entry/xla_call.cpp`.
+"""Let XLA itself call plans and functions, by the handler of `csrc/entry/xla_call.cpp`.
 
 A plan without a step of Python is called on XLA's buffers, without a copy. A function of Python is called on copies of
-them, on the thread of XLA's: a callback of JAX's own puts its arguments on a device there, and where all threads of XLA
+them, on XLA's thread. A callback of JAX's own would put its arguments on a device there, and where all threads of XLA
 do so with large arrays they wait for each other for ever.
 
-An executable of XLA holds the address of a plan, and nobody tells when it is dropped: what was handed to JAX is kept as
-long as the process, with its wrapper: one entry for each op or function, kind of arguments and statics, however often
-it is traced. The number of the process goes along, so that an executable from a file of JAX's cache is never
-taken for one of this process.
+An executable of XLA holds the address of a plan, and nothing tells when it is dropped. So whatever was handed to JAX is
+kept as long as the process, with its wrapper: one entry for each op or function, kind of arguments and statics,
+however often it is traced. The number of the process goes along, so that an executable from a file of JAX's cache is
+never taken for one of this process.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _kept: dict[int, Any] = {}
 
 
 def calls_python(plan: Plan) -> bool:
-    """Whether a step of the plan is a call of a Python function."""
+    """Return whether a step of the plan is a call of a Python function."""
     return any(not plan._instruction(k)[0] for k in range(plan.report()["instructions"]))
 
 
 def _target() -> None:
-    """Makes the handler known to JAX, once."""
+    """Register the handler with JAX, once."""
     global _registered
     with _lock:
         if not _registered:
@@ -48,12 +48,12 @@ def _target() -> None:
 
 
 def on_cpu() -> bool:
-    """Whether what is traced now is for the CPU, which alone has the handler."""
+    """Return whether the current trace is for the CPU, which alone has the handler."""
     return bool(jax.default_backend() == "cpu")
 
 
 def native_call(plan: Plan, results: Sequence[Any], of: Any) -> Callable[..., Any]:
-    """The plan as a function of JAX's arrays, whose results are `results`: a list. `of` is kept with it.
+    """Return the plan as a function of JAX's arrays, with a list of `results`; `of` is kept with it.
 
     Raises
     ------
@@ -70,9 +70,9 @@ def native_call(plan: Plan, results: Sequence[Any], of: Any) -> Callable[..., An
 def python_call(
     function: Callable[[Sequence[Any]], Sequence[Any]], dtypes: Sequence[Any], results: Sequence[Any], method: str
 ) -> Callable[..., Any]:
-    """A function of Python, of NumPy's arrays, as one of JAX's arrays; it may run any number of times, or never.
+    """Return a Python function of NumPy's arrays as one of JAX's arrays; it may run any number of times, or never.
 
-    Under `vmap` it is given axes in front, by JAX's `method`.
+    Under `vmap` it gets axes in front, by JAX's `method`.
     """
     if not on_cpu():
         return _callback(function, results, method)
@@ -99,13 +99,17 @@ def _callback(function: Callable[..., Any], results: Sequence[Any], method: str)
 
 
 def ordered_call(function: Callable[..., Any], results: Sequence[Any]) -> Callable[..., Any]:
-    """The same for a function with effects: it runs once for each call, in the order of the program."""
+    """Return a function with effects as one of JAX's arrays: it runs once for each call, in the order of the
+    program.
+    """
     run = raising(function)
     return lambda *arrays: io_callback(run, list(results), *arrays, ordered=True)
 
 
 def raising(function: Callable[..., Any]) -> Callable[..., Any]:
-    """For callbacks of JAX's own: the exception is kept, and subnormal numbers are no zeros."""
+    """Return a function for JAX's own callbacks: the exception is kept, and subnormal numbers are not flushed to
+    zero.
+    """
 
     def run(*arrays: Any) -> Any:
         try:

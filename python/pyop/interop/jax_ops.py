@@ -1,7 +1,8 @@
-"""Ops as functions of JAX: a callback, with specs, gradient and batches from the declaration.
+"""Turn ops into functions of JAX: a callback, with specs, gradient and batches from the declaration.
 
-Two parts, since JAX lets no callback with effects into what has a gradient of its own: the call, of arguments that are
-cut off, and a function that returns the results as they are and has the gradient, through which JAX differentiates.
+There are two parts, since JAX allows no callback with effects in a function with a gradient of its own. One is the
+call, whose arguments are cut off from derivatives. The other returns the results unchanged and has the gradient,
+through which JAX differentiates.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _CONTEXTS = 64  # that are kept; without one, the function runs again for its gr
 
 
 class JaxOp:
-    """An op as JAX calls it; `pyop.interop.jax.wrap` makes them.
+    """Call an op from JAX; `pyop.interop.jax.wrap` makes them.
 
     Attributes
     ----------
@@ -100,7 +101,7 @@ def _as_array(x: Any) -> Any:
 
 
 class _Call:
-    """One op for arguments of one kind."""
+    """Call one op for arguments of one kind."""
 
     def __init__(self, of: JaxOp, statics: dict[str, Any], arrays: Sequence[Any], derivatives: str | None) -> None:
         self.of = of  # kept with the call, so that `wrap` finds it again
@@ -192,7 +193,7 @@ class _Call:
         return made
 
     def _pulled(self, given: Any, found: Any, cotangents: Any, moved: list[int]) -> Any:
-        """The gradient by a callback of its own, for what has no op of its pullback."""
+        """Return the gradient by a callback of its own, for an op without an op of its pullback."""
         n = len(given)
         wanted = [jax.ShapeDtypeStruct(given[k].shape, given[k].dtype) for k in self.moving]
         parts = [*given, *found[: self.n_out], *[_conj(cotangents[j]) for j in moved]]
@@ -246,12 +247,15 @@ class _Call:
 
 
 def _conj(x: Any) -> Any:
-    """pyop's gradient of a complex number is the conjugate of JAX's."""
+    """Return the conjugate of a complex array: pyop's gradient of a complex number is the conjugate of JAX's."""
     return jax.numpy.conj(x) if jax.numpy.issubdtype(x.dtype, jax.numpy.complexfloating) else x
 
 
 def _batched(owner: str, once: Callable[..., Any], arrays: list[Any], ranks: list[int], results: Any) -> list[Any]:
-    """One call, or under `vmap` one for each example: `vmap` puts its axes in front, of size 1 where there is none."""
+    """Return the results of one call, or under `vmap` of one for each example.
+
+    `vmap` puts its axes in front, of size 1 where there is none.
+    """
     lead = arrays[0].ndim - ranks[0] if arrays else 0
     if lead == 0:
         return arrays_of(owner, once(arrays), results)

@@ -1,4 +1,4 @@
-"""Functions of JAX as ops, with their gradient: called on the memory of NumPy's arrays where JAX takes it."""
+"""Turn functions of JAX into ops with their gradient, called on the memory of NumPy's arrays where JAX takes it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["jax_op"]
 
 
 def jax_op(function: Callable[..., Any], declaration: Any = None, **options: Any) -> Op:
-    """An op of a function of JAX, with its gradient by `jax.vjp`.
+    """Return an op of a function of JAX, with its gradient by `jax.vjp`.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
-"""Plans in functions that numba compiles: `@njit` calls a plan by its name, as it calls other compiled functions.
+"""Call plans from functions that numba compiles: `@njit` calls a plan by its name, like other compiled functions.
 
-To numba a plan is a dispatcher (`Plan._numba_type_`, which numba asks for): that of a function which is written here
-for the arguments of the plan, puts their addresses on the stack, and calls the plan as C does (<pyop/entry.h>).
+To numba a plan is a dispatcher (`Plan._numba_type_`, which numba asks for). Its function is generated here for the
+arguments of the plan, puts their addresses on the stack, and calls the plan as C does (<pyop/entry.h>).
 
-The address of a plan is a dynamic address to numba: what it compiles with one is not kept in files (`cache=True`
-warns). What is called lives as long as the machine code that calls it: the library of the code holds it, and libraries
-hold those that are linked into them.
+The address of a plan is a dynamic address to numba: code compiled with one is not kept in files (`cache=True` warns).
+A called plan lives as long as the machine code that calls it: the library of the code holds it, and libraries hold
+those that are linked into them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _plans: weakref.WeakValueDictionary[int, Plan] = weakref.WeakValueDictionary()
 
 
 class CallFailed(RuntimeError):
-    """What compiled code raises where a plan has failed; to Python it is what the plan has raised, as it is."""
+    """Report from compiled code that a plan has failed; Python gets the plan's own exception."""
 
     _last = threading.local()
 
@@ -59,14 +59,14 @@ def _parsed(told: str) -> tuple[Any, tuple[int, ...]]:
 
 
 def keep_alive(context: Any, plan: Plan) -> None:
-    """While numba generates code that calls the plan: the code must not outlive it."""
+    """Keep the plan alive as long as the code that numba generates to call it."""
     library = context.active_code_library
     library.pyop_plans = (*getattr(library, "pyop_plans", ()), plan)
 
 
 @intrinsic(prefer_literal=True)
 def _checked(typing: Any, name: Any, told: Any, given: Any) -> Any:
-    """The argument itself; an error of compilation, if it is none that the plan takes."""
+    """Return the argument itself; raise an error of compilation if the plan does not take it."""
     if not isinstance(told, types.StringLiteral):
         return None  # numba tries once more, without
     number, shape = _parsed(told.literal_value)
@@ -91,7 +91,7 @@ def _checked(typing: Any, name: Any, told: Any, given: Any) -> Any:
 
 @intrinsic(prefer_literal=True)
 def _run(typing: Any, address: Any, told: Any, inputs: Any, arrays: Any) -> Any:
-    """Calls the plan: its status, and the results that are numbers; the others are written into `arrays`."""
+    """Call the plan; return its status and the results that are numbers, and write the others into `arrays`."""
     if not isinstance(address, types.IntegerLiteral):
         return None
     before, after = (part.split(";") if part else [] for part in told.literal_value.split("|"))
@@ -159,7 +159,7 @@ def _in_order(array: Any, shape: Any, words: Any) -> Any:
 
 
 def _source(plan: Plan, inputs: list[_Spec], outputs: list[_Spec], form: str) -> tuple[str, dict[str, Any]]:
-    """A function of the plan's arguments, and the names that it reads; arguments may have any other."""
+    """Return the source of a function of the plan's arguments, and the names that it reads, distinct from these."""
     own: dict[str, Any] = {"empty": np.empty, "checked": _checked, "in_order": _in_order, "run": _run}
     own["Failed"] = CallFailed
     plain = [name for name, _, _ in inputs]
@@ -196,7 +196,7 @@ def _source(plan: Plan, inputs: list[_Spec], outputs: list[_Spec], form: str) ->
 
 
 def number_of(plan: Plan, dtype: str) -> Any:
-    """What numba calls a dtype of the plan's; TypeError if it has none."""
+    """Return numba's type for a dtype of the plan's; TypeError if it has none."""
     try:
         if dtype != "float16":  # which numba has for GPUs alone
             return numpy_support.from_dtype(np.dtype(dtype))
@@ -207,16 +207,16 @@ def number_of(plan: Plan, dtype: str) -> Any:
 
 
 def twin_of(plan: Plan) -> Plan:
-    """What compiled code calls, a plan of its own.
+    """Return a plan of its own for compiled code to call.
 
-    Else whatever holds the code would hold the plan and through it the dispatcher, and numba drops code when the
-    dispatcher has gone.
+    Otherwise whatever holds the code would hold the plan and through it the dispatcher, and numba drops code when the
+    dispatcher is gone.
     """
     return compile_plan(*plan._made_of)
 
 
 def dispatcher_of(plan: Plan) -> Any:
-    """What numba calls for a plan; made once, and kept by the plan.
+    """Return the dispatcher that numba calls for a plan; made once, and kept by the plan.
 
     Raises
     ------

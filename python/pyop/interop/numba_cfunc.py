@@ -1,7 +1,7 @@
-"""`Plan.cfunc`: a C function of a plan's own arguments, which numba compiles.
+"""Provide `Plan.cfunc`, a C function of a plan's own arguments, which numba compiles.
 
-The compiled function puts the addresses of its arguments on the stack and calls the plan as C does (<pyop/entry.h>). It
-is kept by the plan, and calls a twin of it, as functions of numba do (`numba.py`).
+The compiled function puts the addresses of its arguments on the stack and calls the plan as C does (<pyop/entry.h>).
+The plan keeps it, and it calls a twin of the plan, as functions of numba do (`numba.py`).
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ __all__: list[str] = []
 
 
 def _caller(plan: Plan, function: int, returned: Any) -> Any:
-    """An intrinsic of (arguments, addresses of results) that calls `plan` by the C function there: its status.
+    """Return an intrinsic of (arguments, addresses of results) that calls `plan` by the C function and returns its
+    status.
 
-    With a type that is returned: of (arguments, none), the status and the one result.
+    With a returned type it is one of (arguments, none), and returns the status and the one result.
     """
 
     @intrinsic
@@ -76,7 +77,7 @@ def _bundle(names: list[str]) -> str:
 
 
 def cfunc_of(plan: Plan) -> Any:
-    """The C function of a plan; made once, and kept by the plan.
+    """Return the C function of a plan; made once, and kept by the plan.
 
     Raises
     ------

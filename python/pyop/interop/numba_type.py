@@ -1,4 +1,4 @@
-"""What a plan has for numba, which is imported when somebody asks for it."""
+"""Add the attributes of a plan that numba uses, imported at their first use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__: list[str] = []
 
 @property  # type: ignore[misc]
 def _numba_type(self: Plan) -> Any:
-    """What numba asks of an object that it meets in a function to compile (`numba.py`)."""
+    """Return the type that numba asks of an object in a function to compile (`numba.py`)."""
     try:
         from .numba import dispatcher_of
     except ImportError as error:
@@ -21,16 +21,16 @@ def _numba_type(self: Plan) -> Any:
 
 @property  # type: ignore[misc]
 def _cfunc(self: Plan) -> Any:
-    """The plan as a C function of its own arguments: a ``numba.cfunc``, which needs numba.
+    """Return the plan as a C function of its own arguments: a ``numba.cfunc``, which needs numba.
 
-    Numbers are handed over by value, complex ones and arrays by the address of their elements in C order. A plan whose
-    one result is a float is ``double f(double x, const double *a, ...)``. Any other is ``int f(..., double *y, ...)``,
-    with an address for each result, and returns a status: 0, or a negative number as `pyop_plan_call` does
+    Numbers are passed by value, complex ones and arrays by the address of their elements in C order. A plan whose one
+    result is a float is ``double f(double x, const double *a, ...)``. Any other is ``int f(..., double *y, ...)``, with
+    an address for each result, and returns a status: 0, or a negative number as `pyop_plan_call` does
     (``<pyop/entry.h>``).
 
-    A function that returns a float has no status: where the plan raises, it returns NaN, at once from then on, and the
-    exception is raised when the thread returns to Python; on a thread that Python does not know it goes to
-    `sys.unraisablehook`. The address is good as long as the plan or what is returned here lives.
+    A function that returns a float has no status. Where the plan raises, it returns NaN, and does so at once from then
+    on. The exception is raised when the thread returns to Python; on a thread that Python does not know it goes to
+    `sys.unraisablehook`. The address is valid as long as the plan or the returned object lives.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""`solve_ivp`: SciPy's, with plans in place of Python functions, stepped in C++."""
+"""Provide `solve_ivp`: SciPy's, with plans in place of Python functions, stepped in C++."""
 
 from __future__ import annotations
 

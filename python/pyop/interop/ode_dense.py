@@ -1,4 +1,4 @@
-"""What is between the steps of an integration, as SciPy has it. Needs SciPy: imported on first use."""
+"""Interpolate between the steps of an integration, as SciPy does. Needs SciPy: imported on first use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TYPES = {"c": "char *", "i": "int *"}
 
 @cache
 def blas() -> tuple[Any, ...] | None:
-    """The functions of BLAS and LAPACK that SciPy has; None if they are not called as they are here."""
+    """Return the functions of BLAS and LAPACK that SciPy has; None if they have other signatures than here."""
     from scipy.linalg import cython_blas, cython_lapack
 
     found = []
@@ -37,7 +37,7 @@ def blas() -> tuple[Any, ...] | None:
 
 
 class Interpolant(DenseOutput):  # type: ignore[misc, unused-ignore]
-    """The state within one step."""
+    """Interpolate the state within one step."""
 
     def __init__(self, method: int, n: int, columns: int, segment: bytes) -> None:
         t_old, t = np.frombuffer(segment, count=2).tolist()

@@ -1,4 +1,4 @@
-"""Plans of the functions of a differential equation, in the form that `csrc/ode/` calls them."""
+"""Compile the functions of a differential equation into plans in the form that `csrc/ode/` calls."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _MOST_SINGLE = 12  # variables, whose derivatives by each other are single numbe
 
 
 class NotHere(TypeError):
-    """Says why SciPy is to integrate."""
+    """Report why SciPy is to integrate."""
 
 
 class KeepsPlans:
-    """A right-hand side that keeps what `solve_ivp` compiles of it and of what it is called with."""
+    """Keep what `solve_ivp` compiles of a right-hand side, and of its other functions."""
 
     _f: _Function
     _options: dict[str, Any]
@@ -47,12 +47,12 @@ class KeepsPlans:
 
 
 def _constant(x: Any, known: Any) -> Any:
-    """What every call returns, as something that the call computes: `known` is one of its arguments."""
+    """Return the result of every call as computed by the call: `known` is one of its arguments."""
     return np.where(np.equal(known, known), x, x)
 
 
 def _number(x: Any, t: Any) -> Any:
-    """A float64 of no dimension that depends on the arguments."""
+    """Return a float64 of no dimension that depends on the arguments."""
     if is_number(x):
         return np.multiply(x, 1.0)
     if not isinstance(x, Value):
@@ -71,7 +71,7 @@ def _real(x: Any) -> Any:
 
 
 def _rows(x: Any, shape: tuple[int, ...]) -> list[Any] | None:
-    """The single numbers of a list, or a list of lists, of this shape, if it is one."""
+    """Return the single numbers of a list, or a list of lists, of this shape, if it is one; else None."""
     if not isinstance(x, list | tuple) or len(x) != shape[0]:
         return None
     found = [*x]
@@ -83,7 +83,7 @@ def _rows(x: Any, shape: tuple[int, ...]) -> list[Any] | None:
 
 
 def _array(x: Any, shape: tuple[int, ...], t: Any) -> Any:
-    """An array of these numbers, or a tuple of as many single ones."""
+    """Return an array of these numbers, or a tuple of as many single ones."""
     numbers = _rows(x, shape)
     if numbers is not None:
         return tuple(_number(each, t) for each in numbers)
@@ -101,7 +101,7 @@ def _array(x: Any, shape: tuple[int, ...], t: Any) -> Any:
 
 
 def derivative_of(f: _Function) -> _Function:
-    """As `f(t, y, *args)`: n numbers, float64."""
+    """Return `f(t, y, *args)` as a function of n numbers, float64."""
 
     def derivative(t: Any, y: Any, *args: Any) -> Any:
         return _array(twinned(f)(t, y, *args), (y.shape[0],), t)
@@ -110,7 +110,7 @@ def derivative_of(f: _Function) -> _Function:
 
 
 def jacobian_of(f: _Function) -> _Function:
-    """As `f(t, y, *args)`: n times n numbers, float64."""
+    """Return `f(t, y, *args)` as a function of n times n numbers, float64."""
 
     def jacobian(t: Any, y: Any, *args: Any) -> Any:
         return _array(twinned(f)(t, y, *args), (y.shape[0], y.shape[0]), t)
@@ -119,7 +119,7 @@ def jacobian_of(f: _Function) -> _Function:
 
 
 def derived_jacobian_of(f: _Function) -> _Function:
-    """As `jacobian_of`, of the derivative by y of `f`, which is itself a right-hand side."""
+    """Return the derivative by y of `f`, a right-hand side, in the form of `jacobian_of`."""
     form = derivative_of(f)
     by_arrays = jacobian_of(jacobian(form, 1, mode="forward"))
 
@@ -139,12 +139,12 @@ def derived_jacobian_of(f: _Function) -> _Function:
 
 
 def compiled_jacobian(f: _Function, options: dict[str, Any]) -> Any:
-    """The derivative by y of `f`, as SciPy calls it."""
+    """Return the compiled derivative by y of `f`, as SciPy calls it."""
     return front.compile(jacobian(derivative_of(f), 1, mode="forward"), **options)
 
 
 def event_of(f: _Function) -> _Function:
-    """As `f(t, y, *args)`: one number, float64."""
+    """Return `f(t, y, *args)` as a function of one number, float64."""
 
     def event(t: Any, y: Any, *args: Any) -> Any:
         found = twinned(f)(t, y, *args)
@@ -156,7 +156,7 @@ def event_of(f: _Function) -> _Function:
 
 
 def _plain(x: Any) -> bool:
-    """Whether it can be an input of a plan."""
+    """Return whether it can be an input of a plan."""
     if type(x) is np.ndarray:
         return x.dtype.kind in "biufc" and x.dtype.isnative
     return type(x) in (int, float, complex) or (isinstance(x, np.generic) and x.dtype.kind in "biufc")
@@ -169,9 +169,9 @@ def described(
     kept: dict[Any, Any] | None,
     options: dict[str, Any],
 ) -> Described:
-    """The plan of `f` in this form, for a call with these arguments: t, y and more.
+    """Return the plan of `f` in this form, for a call with these arguments: t, y and more.
 
-    `kept` has what is compiled already.
+    `kept` has the plans that are compiled already.
     """
     t, y, *args = arguments
     try:

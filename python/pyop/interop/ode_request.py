@@ -1,6 +1,6 @@
-"""What `solve_ivp` is asked for, as `_core._Integration` takes it.
+"""Read the arguments of `solve_ivp` into the form that `_core._Integration` takes.
 
-What is not integrated here is NotHere; so is what SciPy has an error or a warning to say about, which then says it.
+NotHere for anything that is not integrated here, and for arguments about which SciPy raises or warns; it then does so.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def prepare(
     args: Any,
     options: dict[str, Any],
 ) -> Prepared:
-    """The integration that these arguments of `solve_ivp` ask for."""
+    """Return the integration that these arguments of `solve_ivp` ask for."""
     from .ode_dense import blas
 
     if not isinstance(method, str) or method not in METHODS:
@@ -122,12 +122,12 @@ def prepare(
 
 
 def options_of(f: Any) -> dict[str, Any]:
-    """Those of `pyop.compile`."""
+    """Return the options of `pyop.compile`."""
     return f._options if isinstance(f, KeepsPlans) else {}
 
 
 def function_of(f: Any) -> Any:
-    """The function of the user's."""
+    """Return the user's function."""
     if isinstance(f, KeepsPlans):
         return f._f
     return f.__wrapped__ if isinstance(f, CompiledFunction) else f
@@ -160,7 +160,7 @@ def _tolerances(rtol: Any, atol: Any, n: int, implicit: bool) -> tuple[Any, Any]
 
 
 def _steps(first: Any, longest: Any, length: float) -> tuple[float, float]:
-    """First and largest step; 0 for a first step that is to be selected."""
+    """Return first and largest step; 0 for a first step that is to be selected."""
     try:
         longest, asked = float(longest), None if first is None else float(first)
     except (TypeError, ValueError) as error:
@@ -232,7 +232,7 @@ def _events(events: Any, args: tuple[Any, ...], plan: Callable[[Any, Any], Descr
 
 @cache
 def _tableau(method: str) -> tuple[Any, ...]:
-    """Coefficients as `csrc/ode/ode_type.cpp` reads them: those of SciPy's class."""
+    """Return coefficients as `csrc/ode/ode_type.cpp` reads them: those of SciPy's class."""
     from scipy import integrate
 
     kind = getattr(integrate, method)

@@ -1,4 +1,4 @@
-"""Integrations, as they run, and what `solve_ivp` returns of them."""
+"""Run integrations, and build the result of `solve_ivp`."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _result(prepared: Prepared, status: int, times: list[list[float]], states: l
 
 @cache
 def _result_type() -> Any:
-    """SciPy's class of results, which has no public name."""
+    """Return SciPy's class of results, which has no public name."""
     from scipy.integrate import solve_ivp as by_scipy
 
     return type(by_scipy(lambda t, y: y, (0, 1e-3), [1.0]))

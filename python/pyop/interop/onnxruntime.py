@@ -1,9 +1,10 @@
-"""Ops and plans as operators of ONNX Runtime, on the memory of its tensors: ``pyop.interop.onnxruntime.register``.
+"""Register ops and plans as operators of ONNX Runtime, on the memory of its tensors.
 
-Needs onnxruntime, the extra ``onnxruntime``. ONNX Runtime calls `csrc/entry/ort_call.cpp` by its C API.
+``pyop.interop.onnxruntime.register`` needs onnxruntime, the extra ``onnxruntime``. ONNX Runtime calls
+`csrc/entry/ort_call.cpp` by its C API.
 
-What was registered is kept as long as the process: nobody tells when the last session that knows it is gone. Sessions
-may call from any number of threads.
+A registered op is kept as long as the process: nothing tells when the last session that uses it is gone. Sessions may
+call from any number of threads.
 """
 
 from __future__ import annotations
@@ -53,10 +54,10 @@ def register(
     domain: str = "pyop",
     copy: bool = False,
 ) -> onnxruntime.SessionOptions:
-    """Ops, graphs and plans as operators that an InferenceSession calls.
+    """Register ops, graphs and plans as operators that an InferenceSession calls.
 
     A node ``domain.name`` takes the flat arrays of the declaration, and has static arguments as attributes. The
-    function is handed the memory of ONNX Runtime's tensors, read-only; a plan writes its results into such memory.
+    function gets the memory of ONNX Runtime's tensors, read-only; a plan writes its results into such memory.
 
     Parameters
     ----------
@@ -139,7 +140,10 @@ def _words(exception: BaseException) -> str:
 
 
 def _overloads(name: str, each: Any, copy: bool) -> list[tuple[bytes, bytes, Any, Any]]:
-    """For all dtypes that an operator takes: element types of inputs and outputs, what makes kernels, tells shapes."""
+    """Return what an operator is, for all dtypes that it takes.
+
+    An entry has the element types of inputs and outputs, the maker of kernels, and the function that tells shapes.
+    """
     if isinstance(each, Graph):
         each = each.compile()
     if isinstance(each, Op):
@@ -175,7 +179,7 @@ def _overloads(name: str, each: Any, copy: bool) -> list[tuple[bytes, bytes, Any
 
 
 def _variable(k: int, spec: Spec) -> Any:
-    """A dtype, or what stands for one: the same for inputs of one dtype."""
+    """Return a dtype, or a key for one: the same for inputs of one dtype."""
     if isinstance(spec.dtype, np.dtype):
         return spec.dtype
     return ("input", k) if spec.dtype is None else ("dtype", spec.dtype)
@@ -193,7 +197,7 @@ def _codes(name: str, what: str, dtypes: Iterable[Any]) -> bytes:
 
 
 class _OfOp:
-    """Makes the kernels of an op."""
+    """Make the kernels of an op."""
 
     def __init__(self, hooks: Hooks, copy: bool) -> None:
         self.hooks, self.copy, self.loops = hooks, copy, hooks.gufunc
@@ -232,7 +236,7 @@ class _OfOp:
 
 
 class _OfPlan:
-    """Makes the kernels of a plan, which writes into the outputs itself."""
+    """Make the kernels of a plan, which writes into the outputs itself."""
 
     def __init__(self, plan: Plan) -> None:
         graph, fetches, feeds = plan._made_of[:3]
@@ -287,7 +291,7 @@ _FLOAT, _INT, _TEXT, _FLOATS, _INTS = 85, 86, 87, 162, 163
 
 
 def attribute(info: int, api: int, name: str) -> Any:
-    """The value of an attribute of a node; None if it has none of this name."""
+    """Return the value of an attribute of a node; None if it has none of this name."""
     table = ctypes.cast(api, ctypes.POINTER(ctypes.c_void_p))
     pointer = ctypes.c_void_p
 

@@ -1,10 +1,10 @@
-"""Shapes of results, told to ONNX Runtime while it loads a model: `shapes_told` makes what it asks.
+"""Tell ONNX Runtime the shapes of results while it loads a model: `shapes_told` makes the function that it calls.
 
-It is asked for each node, several times, of shapes that have numbers and the model's own names for sizes. A size that
-is one of the arguments' gets that one's name; one that is computed, or known only after the call, gets a name that no
-other size has, since ONNX Runtime takes sizes of one name for equal, and shares memory by that.
+It is called for each node, several times, with shapes that have numbers and the model's own names for sizes. A size
+that is one of the arguments' gets that one's name. One that is computed, or known only after the call, gets a name that
+no other size has: ONNX Runtime takes sizes of one name for equal, and shares memory by that.
 
-Nothing here is an error: what is not told is found out by the call, whose checks say what does not fit.
+Nothing here is an error: a shape that is not told is found by the call, whose checks report mismatches.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _INPUT, _SET_OUTPUT, _SET_NAMES = 268, 270, 271
 
 
 class _Failed(Exception):
-    """ONNX Runtime has said no; its words are of no use here."""
+    """Report that ONNX Runtime has failed; its text is of no use here."""
 
 
 def shapes_told(
     declared: Sequence[tuple[Any, ...] | None], infer: Callable[[Sequence[Any]], Sequence[Any]]
 ) -> Callable[[int, int], None]:
-    """What tells ONNX Runtime the shapes of results.
+    """Return the function that tells ONNX Runtime the shapes of results.
 
     Parameters
     ----------

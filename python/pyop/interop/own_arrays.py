@@ -1,7 +1,7 @@
-"""Results as arrays that a framework may write into, for frameworks that reuse the memory of what they were given.
+"""Return results as arrays that a framework may write into, for frameworks that reuse the memory of arguments.
 
-What a function returns may be kept by the function, or be a view of its argument: pyop never writes into it, but the
-next step of a framework's graph does. An array goes on as it is only if nobody else can have it, by its references.
+The function may keep its result, or return a view of its argument. pyop never writes into it, but the next step of a
+framework's graph does. An array is passed on uncopied only if nobody else can have it, by its references.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["ALONE", "own", "unshared", "writable_copy"]
 
 
 def own(parts: Sequence[Any]) -> list[Any]:
-    """Arrays, of which those are copied that somebody else may hold: in order, aligned, writable.
+    """Return arrays in order, aligned and writable; those that somebody else may hold are copied.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def own(parts: Sequence[Any]) -> list[Any]:
 
 
 def writable_copy(x: Any) -> Any:
-    """A copy that is a plain array."""
+    """Return a copy that is a plain array."""
     return np.array(x, order="K", subok=False)
 
 
@@ -48,7 +48,7 @@ def _counts(parts: Sequence[Any], k: int) -> tuple[int, int]:
 
 
 def _of_nobody_else() -> tuple[int, int]:
-    """The counts of an array that nobody else has; interpreters count what is on the stack differently."""
+    """Return the counts of an array that nobody else has; interpreters count references on the stack differently."""
     return _counts((np.empty(2)[:1],), 0)
 
 
@@ -57,7 +57,7 @@ ALONE, _BASE_ALONE = _of_nobody_else()
 
 
 def unshared(parts: Sequence[Any], k: int) -> bool:
-    """Whether nobody but `parts` holds this one, and a framework may write into it."""
+    """Return whether nobody but `parts` holds this array, and a framework may write into it."""
     flags = parts[k].flags
     if not (flags.forc and flags.writeable and flags.aligned) or type(parts[k]) is not np.ndarray:
         return False

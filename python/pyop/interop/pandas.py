@@ -1,4 +1,4 @@
-"""Ops on the columns of data frames: ``pyop.interop.pandas.wrap(op)``. Needs pandas, the extra ``pandas``."""
+"""Apply ops to the columns of data frames: ``pyop.interop.pandas.wrap(op)``. Needs the extra ``pandas``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["wrap"]
 
 
 def wrap(op: Op, columns: Mapping[str, str] | None = None) -> Callable[..., Any]:
-    """A function of a data frame that gives an op its columns by name.
+    """Return a function of a data frame that passes an op its columns by name.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def _column(op: Op, frame: pd.DataFrame, name: str, label: str) -> np.ndarray[An
 
 
 def _by_row(op: Op) -> list[bool]:
-    """For each result, whether it has an element a row: that one is as long as the frame may be chance."""
+    """Return for each result whether it has one element for each row; its length alone may be chance."""
     signature = op.spec
     inputs = None if signature.inputs is None else flatten(signature.inputs)[0]
     rows = {spec.shape for spec in inputs or () if spec.shape is not None and len(spec.shape) == 1}
@@ -112,7 +112,7 @@ def _by_row(op: Op) -> list[bool]:
 
 
 def _labelled(result: Any, name: str, index: pd.Index[Any], by_row: Iterator[bool]) -> Any:
-    """The results in the order in which trees are flattened."""
+    """Return the results in the order in which trees are flattened, labelled by the index where they are by row."""
     if isinstance(result, dict):
         made = {key: _labelled(result[key], str(key), index, by_row) for key in sorted(result)}
         return {key: made[key] for key in result}

@@ -1,4 +1,4 @@
-"""Ops in PyTensor, and so in PyMC: `wrap` makes an Op of PyTensor of an op, and `op_of` the reverse.
+"""Use ops in PyTensor, and so in PyMC: `wrap` makes an Op of PyTensor of an op, and `op_of` the reverse.
 
 >>> import numpy as np, pyop, pytensor
 >>> import pytensor.tensor as pt

@@ -1,8 +1,8 @@
-"""A graph of PyTensor as an op of pyop, with its gradient.
+"""Turn a graph of PyTensor into an op of pyop, with its gradient.
 
-The graph is compiled by `pytensor.function` when it is first called, its gradient when that is. Functions of PyTensor
-keep what they compute in places of their own, so calls take turns. Results are arrays of nobody else: what PyTensor
-would reuse at the next call is copied.
+`pytensor.function` compiles the graph at its first call, and the gradient at that of the gradient. Functions of
+PyTensor keep their results in storage of their own, so calls take turns. Results are arrays of nobody else: what
+PyTensor would reuse at the next call is copied.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["op_of"]
 
 
 class GraphFunction:
-    """A graph of PyTensor, called with arrays."""
+    """Call a graph of PyTensor with arrays."""
 
     def __init__(self, inputs: Sequence[Any], outputs: Sequence[Any], name: str, mode: Any) -> None:
         self.inputs = list(inputs)
@@ -64,7 +64,7 @@ class GraphFunction:
         return one_or_tuple([np.asarray(y) for y in found])
 
     def gradient(self) -> Op:
-        """An op of the cotangents and the arguments; it has a gradient in turn."""
+        """Return an op of the cotangents and the arguments; it has a gradient in turn."""
         with self._lock:
             if self._gradient is None:
                 cts = [y.type(f"ct{k}") for k, y in enumerate(self.outputs)]
@@ -86,7 +86,7 @@ class GraphFunction:
 
 
 class _Rule:
-    """The gradient rule: calls of the compiled gradient."""
+    """Differentiate by calls of the compiled gradient."""
 
     def __init__(self, function: GraphFunction) -> None:
         self.function = function

@@ -1,11 +1,11 @@
-"""The Op of PyTensor that calls an op of pyop, and those that compute its derivatives.
+"""Define the Op of PyTensor that calls an op of pyop, and those that compute its derivatives.
 
-An Op is told from others by the pyop op, the static arguments and the derivative that it computes, so PyTensor merges
-equal calls of stateless ops. An Op of a stateful one is equal to itself alone, and every node has one of its own.
+An Op is identified by the pyop op, the static arguments and the derivative that it computes, so PyTensor merges equal
+calls of stateless ops. An Op of a stateful one is equal to itself alone, and every node has one of its own.
 
-Static shapes and `infer_shape` come of the declaration, which pyop checks at every call: what has another shape or
+Static shapes and `infer_shape` come from the declaration, which pyop checks at every call: a result of another shape or
 dtype than the graph says never reaches PyTensor. Results never share memory with arguments, or with anything that the
-function keeps, since PyTensor writes into what it has been given.
+function keeps, since PyTensor writes into its inputs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CONTEXT = TensorType("int64", shape=(1,))
 
 
 class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
-    """What `wrap` makes.
+    """Call an op of pyop from PyTensor; `wrap` makes them.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
     # --- building graphs
 
     def __call__(self, *inputs: Any, return_list: bool = False, name: str | None = None, **statics: Any) -> Any:
-        """Variables of the results, in the containers that the op declares.
+        """Return variables of the results, in the containers that the op declares.
 
         Parameters
         ----------
@@ -146,7 +146,7 @@ class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
         return tree.flatten_up_to(inputs)
 
     def make_node(self, *inputs: Any) -> Apply:
-        """One call, of flat arguments."""
+        """Return a node for one call, of flat arguments."""
         hooks = self.hooks
         if len(inputs) != len(hooks.inputs):
             raise TypeError(f"op {hooks.name!r} takes {len(hooks.inputs)} arrays, got {len(inputs)}")
@@ -197,7 +197,7 @@ class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
         return TensorType(dtype.name, shape=tuple(n if type(n) is int else None for n in shape))()
 
     def infer_shape(self, fgraph: Any, node: Apply, shapes: Sequence[Any]) -> list[Any]:
-        """Sizes of the results as the declaration computes them."""
+        """Return the sizes of the results as the declaration computes them."""
         kinds = [(np.dtype(x.type.dtype), shape) for x, shape in zip(node.inputs, shapes, strict=True)]
         found = self.hooks.infer(kinds, self.statics, key=_size_key, broadcast=_broadcast)
         sizes = [
@@ -209,7 +209,7 @@ class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
     # --- running them
 
     def perform(self, node: Apply, inputs: Any, output_storage: Any) -> None:
-        """A call of the op; what its function raises is raised as it is."""
+        """Call the op; the function's exception is raised unchanged."""
         call = self._commonest
         if call is not None:
             parts = (call(*inputs),)
@@ -248,18 +248,20 @@ class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
             cell[0] = array
 
     def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
-        """Stateful ops run in every call, and a context is no constant."""
+        """Return whether PyTensor may fold constants: not for stateful ops, which run in every call, nor for
+        contexts.
+        """
         return not (self.hooks.stateful or self._saves or self._pull is not None)
 
     # --- derivatives
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        """Numbers that vary continuously, of numbers that do."""
+        """Return which inputs affect which outputs: floats affect floats."""
         outputs = [_is_float(x) for x in node.outputs]
         return [[_is_float(x) and out for out in outputs] for x in node.inputs]
 
     def pullback(self, inputs: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-        """The gradients by the op's rule."""
+        """Return the gradients by the op's rule."""
         hooks = self.hooks
         results = outputs[:-1] if self._saves else outputs
         refusal = self._no_gradient(results, inputs)
@@ -284,11 +286,11 @@ class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
         return None
 
     def L_op(self, inputs: Sequence[Any], outputs: Sequence[Any], output_grads: Sequence[Any]) -> list[Any]:
-        """`pullback`, as PyTensor before 3 calls it."""
+        """Return the gradients as `pullback`, under the name that PyTensor before 3 calls."""
         return self.pullback(inputs, outputs, output_grads)
 
     def pushforward(self, inputs: Sequence[Any], outputs: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
-        """The tangents of the results by the op's rule for forward mode."""
+        """Return the tangents of the results by the op's rule for forward mode."""
         hooks = self.hooks
         results = outputs[:-1] if self._saves else outputs
         which = tuple(k for k, t in enumerate(tangents) if t is not None and not isinstance(t.type, DisconnectedType))
@@ -303,7 +305,7 @@ class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
         return [*found, disconnected_type()] if self._saves else list(found)
 
     def R_op(self, inputs: Sequence[Any], eval_points: Any) -> list[Any]:
-        """`pushforward`, as PyTensor before 3 calls it."""
+        """Return the tangents as `pushforward`, under the name that PyTensor before 3 calls."""
         if self.hooks.stateful:
             raise NotImplementedError(f"op {self.hooks.name!r} is stateful: for its tangents it would run once more")
         found = self.pushforward(inputs, self.make_node(*inputs).outputs, eval_points)
@@ -315,7 +317,7 @@ def _is_float(x: Any) -> bool:
 
 
 def _fits(x: Any, dtype: Any) -> bool:
-    """A number of Python's takes the dtype that it is declared to have, where it has its kind."""
+    """Return whether a Python number takes the declared dtype, as one of its kind does."""
     return type(x) in (bool, int, float, complex) and isinstance(dtype, np.dtype) and np.result_type(dtype, x) == dtype
 
 
@@ -330,14 +332,14 @@ def _cotangent(ct: Any, result: Any) -> Any:
 
 
 def _size_key(size: Any) -> Any:
-    """An int for a size that is known; variables are told apart by identity."""
+    """Return an int for a size that is known; a variable is told from others by identity."""
     if isinstance(size, Constant):
         return int(size.data)
     return int(size) if isinstance(size, np.integer) else size
 
 
 def _broadcast(*shapes: Any) -> tuple[Any, ...]:
-    """Sizes as NumPy broadcasts them, by those of the call where a size is not known."""
+    """Return sizes as NumPy broadcasts them, by those of the call where a size is not known."""
     rank = max(map(len, shapes), default=0)
     found: list[Any] = [1] * rank
     for shape in shapes:
@@ -355,5 +357,5 @@ def _broadcast(*shapes: Any) -> tuple[Any, ...]:
 
 
 def is_variable(x: Any) -> bool:
-    """Whether this is an array of a PyTensor graph."""
+    """Return whether this is an array of a PyTensor graph."""
     return isinstance(x, TensorVariable)

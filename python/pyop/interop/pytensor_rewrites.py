@@ -1,6 +1,6 @@
-"""What PyTensor's compiler is told of ops of pyop: writes in place, gradients that nobody reads, batches, numba.
+"""Register rewrites for ops of pyop with PyTensor's compiler: writes in place, unread gradients, batches, numba.
 
-Registered when the module is imported, for Ops of pyop alone.
+They are registered when the module is imported, for Ops of pyop alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ __all__: list[str] = []
 
 @node_rewriter([PyopOp], inplace=True)
 def _write_in_place(fgraph: Any, node: Apply) -> Any:
-    """Arguments of ``mutates=`` that nobody reads later are not copied; PyTensor undoes it where somebody does."""
+    """Write into arguments of ``mutates=`` uncopied if nobody reads them later; PyTensor undoes it where somebody
+    does.
+    """
     op: PyopOp = node.op
     if op.in_place or op.path or not any(each.written for each in op.hooks.inputs):
         return False
@@ -37,7 +39,7 @@ optdb.register("pyop_write_in_place", in2out(_write_in_place), "fast_run", "inpl
 @register_specialize
 @node_rewriter([PyopOp])
 def _pyop_needs(fgraph: Any, node: Apply) -> Any:
-    """A rule that takes ``needs=`` computes only the gradients that are read."""
+    """Compute only the gradients that are read, by a rule that takes ``needs=``."""
     op: PyopOp = node.op
     if not op.path or op.path[-1][0] != "vjp":
         return False
@@ -53,7 +55,7 @@ def _pyop_needs(fgraph: Any, node: Apply) -> Any:
 
 @_vectorize_node.register(PyopOp)
 def _batched(op: PyopOp, node: Apply, *inputs: Any) -> Any:
-    """Ops declared as gufuncs loop by themselves, the others in a Blockwise."""
+    """Return a batched call: ops declared as gufuncs loop by themselves, the others in a Blockwise."""
     if op.hooks.gufunc and not op.path:
         front = {x.type.ndim - len(each.spec.shape or ()) for x, each in zip(node.inputs, op.hooks.inputs, strict=True)}
         # Else new dimensions would come to stand over loops of another argument.
@@ -63,7 +65,9 @@ def _batched(op: PyopOp, node: Apply, *inputs: Any) -> Any:
 
 
 def _register_with_numba() -> None:
-    """PyTensor's compiler for numba calls what it does not know in Python, with a warning that is of no use here."""
+    """Register ops with PyTensor's numba backend, which calls unknown Ops in Python with a warning that helps
+    nobody.
+    """
     try:
         import numba
         from pytensor.link.numba.dispatch.basic import get_numba_type, numba_funcify, numba_njit

@@ -1,8 +1,8 @@
-"""Functions with their exact derivatives in the forms that SciPy's solvers call them by.
+"""Provide functions with their exact derivatives in the forms in which SciPy's solvers call them.
 
-What SciPy asks for beside a function, a gradient, a Jacobian or a Hessian, it estimates by differences where it is not
-given: a call for each variable, and half of the digits. Here each is derived from the function and compiled, together
-with the function where SciPy asks for both, so that what they share is computed once.
+SciPy estimates a gradient, a Jacobian or a Hessian that it is not given by differences: a call for each variable, and
+half of the digits. Here each is derived from the function and compiled, together with the function where SciPy asks for
+both, so that common terms are computed once.
 
 >>> import numpy as np
 >>> from scipy.optimize import minimize
@@ -41,7 +41,7 @@ _Function = Callable[..., Any]
 
 
 class _Differentiated:
-    """A function, and what is derived from it: each compiled when it is first called."""
+    """Hold a function and its derivatives, each compiled when it is first called."""
 
     _place: ClassVar[int] = 0  # of the argument that it is differentiated by
 
@@ -68,7 +68,7 @@ class _Differentiated:
 
     @staticmethod
     def _result(values: Any, name: str) -> Any:
-        """What the function has returned, in the form that SciPy takes."""
+        """Return the function's result in the form that SciPy takes."""
         raise NotImplementedError
 
     def _call(self, key: Any, derive: Callable[[_Function], _Function], args: tuple[Any, ...], kwargs: Any) -> Any:
@@ -77,8 +77,9 @@ class _Differentiated:
         return self._compiled[key](*args, **kwargs)
 
     def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Arguments as SciPy would hand them over: variables as an array, keywords in their places, where an array is
-        one to `pyop.compile`.
+        """Return arguments as SciPy would pass them.
+
+        Variables are an array, keywords are in their places, and an array is one to `pyop.compile`.
         """
         if kwargs:
             bound = signature(self._f).bind(*args, **kwargs)
@@ -96,7 +97,7 @@ class _Differentiated:
 
 
 class Objective(_Differentiated):
-    """What `objective` makes. Its methods take what the function takes.
+    """Compute an objective and its derivatives; `objective` makes it. Its methods take what the function takes.
 
     Examples
     --------
@@ -110,7 +111,7 @@ class Objective(_Differentiated):
     """
 
     def __call__(self, x: Any, *args: Any, **kwargs: Any) -> tuple[float, Any]:
-        """Value and gradient, of one forward pass: for ``jac=True``."""
+        """Return value and gradient, of one forward pass: for ``jac=True``."""
         value, gradient = self._call("both", value_and_grad, *self._arguments((x, *args), kwargs))
         return float(value), gradient
 
@@ -144,7 +145,7 @@ class Objective(_Differentiated):
 
 
 class Residuals(_Differentiated):
-    """What `residuals` makes. Its methods take what the function takes.
+    """Compute residuals and their Jacobian; `residuals` makes it. Its methods take what the function takes.
 
     Examples
     --------
@@ -201,7 +202,7 @@ class Residuals(_Differentiated):
 
 
 class RightHandSide(Residuals, KeepsPlans):
-    """What `rhs` makes: as `Residuals`, of ``f(t, y, *args)``, differentiated by ``y``.
+    """Compute a right-hand side; `rhs` makes it: as `Residuals`, of ``f(t, y, *args)``, differentiated by ``y``.
 
     Examples
     --------
@@ -221,7 +222,7 @@ class RightHandSide(Residuals, KeepsPlans):
 
 
 def _array(values: Any, name: str) -> Any:
-    """What a function has returned, as an array of one axis or more."""
+    """Return the function's result as an array of one axis or more; TypeError if it is none."""
     if isinstance(values, list | tuple) and values and all(np.shape(x) == () for x in values):
         values = np.stack(values)
     found = np.atleast_1d(values) if hasattr(values, "shape") or np.isscalar(values) else None

@@ -1,8 +1,8 @@
-"""Shapes of results in the symbolic sizes of another framework: torch's SymInt, JAX's dimension expressions.
+"""Compute shapes of results in the symbolic sizes of another framework: torch's SymInt, JAX's dimensions.
 
-A framework's size is an opaque thing that can be added, multiplied and divided. What is declared is worked out on
-names of our own that stand for these (`declare/infer.py`, and an abstract rule, which takes such), and what comes of
-it is computed in the framework's sizes. So no size is ever asked for its number, which frameworks answer by fixing it.
+A framework's size is an opaque object that can be added, multiplied and divided. The declaration is evaluated with
+names of our own that stand for these (`declare/infer.py`, and an abstract rule, which takes such). The result is then
+computed in the framework's sizes. So no size is ever asked for its number, which frameworks answer by fixing it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Shape = tuple[Any, ...] | None
 
 
 class Names:
-    """Names of ours for the sizes of one inference."""
+    """Map a framework's sizes to our own names in one inference."""
 
     def __init__(self, key: Callable[[Any], Any]) -> None:
         self._key = key
@@ -28,7 +28,7 @@ class Names:
         self._sizes: dict[str, Any] = {}
 
     def of(self, shape: Shape) -> tuple[Any, ...] | None:
-        """A shape with names in the place of what is no number."""
+        """Return a shape with names in place of sizes that are no numbers."""
         return None if shape is None else tuple([self._of(size) for size in shape])
 
     def _of(self, size: Any) -> Any:
@@ -42,7 +42,7 @@ class Names:
         return Dim(name)
 
     def back(self, shape: Any) -> Shape:
-        """A shape that was inferred, in the framework's sizes; None for a size that is known only after the call."""
+        """Return an inferred shape in the framework's sizes; None for a size that is known only after the call."""
         if shape is None:
             return None
         return tuple([self._computed(size) if isinstance(size, Dim) else size for size in shape])
@@ -89,7 +89,7 @@ def declared_equal(
 
 
 def split_loops(declared: Sequence[Spec], shapes: Sequence[Shape]) -> tuple[list[Shape], list[Shape]] | None:
-    """Leading and core dimensions of the arguments of a gufunc declaration; None if it goes by the call."""
+    """Return leading and core dimensions of the arguments of a gufunc declaration; None if only the call tells."""
     loops: list[Shape] = []
     cores: list[Shape] = []
     for spec, shape in zip(declared, shapes, strict=True):
@@ -104,7 +104,7 @@ def split_loops(declared: Sequence[Spec], shapes: Sequence[Shape]) -> tuple[list
 
 
 def broadcast_sizes(*shapes: Any) -> tuple[Any, ...]:
-    """The shape that arrays of these shapes broadcast to, None for a size that goes by the call.
+    """Return the shape that arrays of these shapes broadcast to, None for a size that only the call tells.
 
     Examples
     --------

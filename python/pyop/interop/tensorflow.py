@@ -1,4 +1,4 @@
-"""Ops in TensorFlow: `wrap` makes a function of tensors of an op, and `op_of` the reverse.
+"""Use ops in TensorFlow: `wrap` makes a function of tensors of an op, and `op_of` the reverse.
 
 >>> import numpy as np, pyop  # doctest: +SKIP
 >>> import tensorflow as tf  # doctest: +SKIP
@@ -32,7 +32,7 @@ __all__ = ["TensorFlowOp", "op_of", "wrap"]
 
 
 class TensorFlowOp:
-    """What `wrap` makes.
+    """Call an op of pyop from TensorFlow; `wrap` makes them.
 
     Examples
     --------
@@ -56,12 +56,12 @@ class TensorFlowOp:
 
     @property
     def op(self) -> Op:
-        """The op that it calls."""
+        """Return the op that it calls."""
         return self._pyop_call.hooks.op
 
     @property
     def statics(self) -> dict[str, Any]:
-        """The static arguments that are fixed."""
+        """Return the static arguments that are fixed."""
         return self._pyop_call.statics
 
     def __reduce__(self) -> Any:
@@ -72,7 +72,7 @@ class TensorFlowOp:
 
     @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
     def __call__(self, *inputs: Any, **statics: Any) -> Any:
-        """The results on tensors, in the containers that the op declares.
+        """Return the results on tensors, in the containers that the op declares.
 
         Parameters
         ----------

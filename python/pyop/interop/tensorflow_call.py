@@ -1,7 +1,7 @@
-"""Calls of an op on TensorFlow's tensors: at once where these have values, as a node where a graph is traced.
+"""Call an op on TensorFlow's tensors: at once where these have values, as a node where a graph is traced.
 
-A call at once goes by no step of TensorFlow's, so what the function raises is raised as it is. In a graph it is a
-`tf.numpy_function`, of whose failures TensorFlow makes errors of its own.
+A call at once uses no step of TensorFlow's, so the function's exception is raised unchanged. In a graph it is a
+`tf.numpy_function`, whose failures TensorFlow turns into errors of its own.
 
 Results never share memory with arguments, or with anything that the function keeps: tensors do not change.
 """
@@ -33,7 +33,7 @@ _BUFFERS = frozenset("biufc")
 
 
 class Call:
-    """An op with its static arguments, called with flat tensors.
+    """Call an op with its static arguments on flat tensors.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Call:
         self._of_graph = _plain_function(self._run_in_graph)
 
     def __call__(self, tensors: list[Any]) -> list[Any]:
-        """The results, whose gradients are known to TensorFlow."""
+        """Return the results, whose gradients are known to TensorFlow."""
         eager = tf.executing_eagerly() and all(hasattr(x, "numpy") for x in tensors)
         if eager and _record is not None:
             return self._recorded(tensors)
@@ -78,7 +78,7 @@ class Call:
     def _pullback(
         self, tensors: list[Any], results: list[Any], context: Any, cts: Sequence[Any], varying: list[int], kept: Any
     ) -> list[Any]:
-        """The gradients by the op's rule; `kept` keeps alive what the context stands for."""
+        """Return the gradients by the op's rule; `kept` keeps alive what the context stands for."""
         hooks = self.hooks
         if not hooks.differentiable:
             if tf.executing_eagerly():
@@ -104,7 +104,7 @@ class Call:
     # --- at once
 
     def _recorded(self, tensors: list[Any]) -> list[Any]:
-        """What `tf.custom_gradient` does for a call with values, without what it finds out about any function."""
+        """Record a call with values as `tf.custom_gradient` does, without its inspection of the function."""
         if not _record.could_possibly_record():  # no tape and no accumulator, or they are stopped
             return self._eager(tensors)[0]
         with _record.VariableWatcher() as watcher:
@@ -169,7 +169,9 @@ class Call:
         return found
 
     def infer(self, tensors: Sequence[Any]) -> list[tuple[Any, Any]]:
-        """Dtypes of TensorFlow's and shapes of the results; None for sizes that are known only after the call."""
+        """Return TensorFlow's dtypes and the shapes of the results; None for sizes that are known only after the
+        call.
+        """
         kinds = [
             (np.dtype(x.dtype.as_numpy_dtype), None if x.shape.rank is None else tuple(x.shape.as_list()))
             for x in tensors
@@ -189,7 +191,7 @@ def _is_float(x: Any) -> bool:
 
 
 def _array(x: Any) -> Any:
-    """The tensor's own memory."""
+    """Return the tensor's own memory as an array where it has a buffer."""
     if np.dtype(x.dtype.as_numpy_dtype).kind in _BUFFERS:
         try:
             return np.asarray(memoryview(x))
@@ -206,6 +208,6 @@ def _plain_function(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _name(name: str) -> str:
-    """TensorFlow's names have letters, digits and few signs, and begin with a letter or a digit."""
+    """Return a name for TensorFlow: letters, digits and few signs, with a letter or a digit first."""
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "_.-/") else "_" for c in name)
     return plain if plain[:1].isalnum() else f"op{plain}"

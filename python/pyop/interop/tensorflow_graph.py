@@ -1,6 +1,6 @@
-"""A function of TensorFlow, a `tf.function` or a model, as an op of pyop, with its gradient by a tape.
+"""Turn a function of TensorFlow, a `tf.function` or a model, into an op of pyop, with its gradient by a tape.
 
-The tape records while the function runs, when a gradient will be asked for; so a function that draws random numbers is
+The tape records while the function runs, when a gradient will be asked for. So a function that draws random numbers is
 differentiated at those that it has drawn.
 """
 

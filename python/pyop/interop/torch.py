@@ -1,4 +1,4 @@
-"""Ops in torch, and torch in ops: declared once, called from both.
+"""Use ops in torch, and torch in ops: declared once, called from both.
 
 `wrap` makes a torch op of a pyop op: schema, kernel, fake implementation, gradient, batches and writes come from the
 declaration. `op_of` makes a pyop op of a function of tensors, a Module or an op of torch. Nothing is copied either
@@ -31,7 +31,7 @@ _wrapped: WeakValueDictionary[Any, TorchOp] = WeakValueDictionary()
 
 
 class TorchOp:
-    """A pyop op as torch calls it; `wrap` makes them.
+    """Call a pyop op from torch; `wrap` makes them.
 
     Attributes
     ----------
@@ -78,11 +78,11 @@ class TorchOp:
 def wrap(
     op: Op, *, name: str | None = None, in_place: bool | None = None, statics: dict[str, Any] | None = None
 ) -> TorchOp:
-    """A torch op that calls an op of pyop.
+    """Return a torch op that calls an op of pyop.
 
-    It takes tensors of the CPU where the op takes arrays, in the same containers, and returns tensors. It is called in
-    `torch.compile` without a graph break, differentiates by the op's rules, forwards and backwards and to any order
-    that they have, and maps by `torch.vmap`.
+    It takes tensors of the CPU where the op takes arrays, in the same containers, and returns tensors. `torch.compile`
+    calls it without a graph break. It differentiates by the op's rules, forward and backward and to any order that they
+    have, and maps by `torch.vmap`.
 
     Parameters
     ----------
@@ -186,10 +186,10 @@ def op_of(
     name: str | None = None,
     stateful: bool = False,
 ) -> Op:
-    """An op of pyop that calls a function of torch: of tensors, a Module, or an op of torch.
+    """Return an op of pyop that calls a function of torch: of tensors, a Module, or an op of torch.
 
-    Its arguments are tensors over the memory of the arrays, its results arrays over that of the tensors. It has a
-    gradient, which torch computes of what it has recorded of the call.
+    Its arguments are tensors over the memory of the arrays, its results arrays over that of the tensors. Its gradient
+    is the one that torch computes from its record of the call.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tensors of torch as arrays and back, over the same memory."""
+"""Convert tensors of torch to arrays and back, over the same memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INTEGERS = {1: (torch.uint8, np.uint8), 2: (torch.uint16, np.uint16)}
 
 
 def dtype_of(dtype: torch.dtype) -> np.dtype[Any]:
-    """NumPy's dtype for one of torch's."""
+    """Return NumPy's dtype for one of torch's."""
     known: np.dtype[Any] | None = _BY_TORCH.get(dtype)
     if known is not None:
         return known
@@ -44,7 +44,7 @@ def dtype_of(dtype: torch.dtype) -> np.dtype[Any]:
 
 
 def torch_dtype(dtype: Any) -> torch.dtype:
-    """Torch's dtype for one of NumPy's."""
+    """Return torch's dtype for one of NumPy's; TypeError if it has none."""
     known: torch.dtype | None = _BY_NUMPY.get(dtype)
     if known is None and dtype.name in _OF_ML_DTYPES:
         known = _BY_NUMPY[dtype] = _OF_ML_DTYPES[dtype.name]
@@ -54,9 +54,9 @@ def torch_dtype(dtype: Any) -> torch.dtype:
 
 
 def as_array(x: torch.Tensor) -> Any:
-    """A tensor of the CPU as an array over its memory, in a kernel, where nobody asks for its gradient.
+    """Return a tensor of the CPU as an array over its memory, in a kernel, where nobody asks for its gradient.
 
-    What torch only marks as conjugated or negated is copied.
+    A tensor that torch only marks as conjugated or negated is copied.
     """
     try:
         return x.numpy()
@@ -69,9 +69,9 @@ def as_array(x: torch.Tensor) -> Any:
 
 
 def as_tensor(y: Any) -> torch.Tensor:
-    """A result as a tensor, over its memory where that is the result's own and laid out in C order.
+    """Return a result as a tensor, over its memory where that is the result's own and laid out in C order.
 
-    Others are copied: torch compiles for the layout that it was told of, and writes into what it is given.
+    Others are copied: torch compiles for the layout that it was told of, and writes into its inputs.
     """
     if not y.flags.carray:
         y = np.array(y, order="C")
@@ -83,7 +83,7 @@ def as_tensor(y: Any) -> torch.Tensor:
 
 
 def as_tensors(results: tuple[Any, ...], arguments: list[Any]) -> tuple[torch.Tensor, ...]:
-    """Results as tensors, none of which shows the memory of another, or of an argument.
+    """Return results as tensors, none of which shows the memory of another, or of an argument.
 
     A function that returns its argument returns the very array that was passed; other views of it are read-only.
     """

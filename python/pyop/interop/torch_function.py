@@ -1,7 +1,7 @@
-"""What a function of tensors becomes: a function of arrays, with its gradient by torch.
+"""Turn a function of tensors into a function of arrays, with its gradient by torch.
 
 Tensors are made over the memory of the arrays, and arrays over that of the results. torch has no read-only tensors, so
-a function that writes into an argument is found out after the call, by the version that torch counts.
+a function that writes into an argument is detected after the call, by the version that torch counts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _INTEGERS = {1: np.uint8, 2: np.uint16}
 
 
 class _Lent:
-    """Memory of an array that says of itself that it can be written: torch warns of other."""
+    """Present the memory of an array as writable: torch warns of other memory."""
 
     def __init__(self, x: Any) -> None:
         self.array = x
@@ -31,7 +31,7 @@ class _Lent:
 
 
 def lent_tensor(x: Any) -> torch.Tensor:
-    """A tensor over the memory of an array; a copy of what torch cannot show (negative steps, a foreign byte order)."""
+    """Return a tensor over the memory of an array; a copy if torch cannot show it (negative steps, byte order)."""
     if not x.dtype.isnative or not x.flags.aligned or any(step < 0 or step % x.itemsize for step in x.strides):
         x = np.array(x, x.dtype.newbyteorder("="), order="C")
     theirs = torch_dtype(x.dtype)
@@ -41,7 +41,7 @@ def lent_tensor(x: Any) -> torch.Tensor:
 
 
 class TorchFunction:
-    """A function of arrays that calls one of tensors; it can be pickled if that can."""
+    """Call a function of tensors with arrays; it can be pickled if that can."""
 
     def __init__(self, function: Callable[..., Any], name: str) -> None:
         self.function = function
@@ -108,7 +108,7 @@ class TorchFunction:
             )
 
     def pull(self, ct: Any, *arguments: Any, saved: Any, needs: Any) -> Any:
-        """The rule for reverse mode: by what torch has recorded."""
+        """Return the gradients in reverse mode, by torch's record."""
         tensors, outs = saved
         del needs
         pairs = [

@@ -1,6 +1,6 @@
-"""The kernel of a torch op for the CPU: a call of the pyop op on the memory of the tensors.
+"""Make the kernel of a torch op for the CPU: a call of the pyop op on the memory of the tensors.
 
-The function has read-only views of it, as ever, but for arrays that it has declared to write into (`in_place`): there
+The function has read-only views of it, as always, but for arrays that it has declared to write into (`in_place`): there
 it writes into the tensor itself. Results never show the memory of an argument, or of each other.
 """
 
@@ -26,7 +26,7 @@ __all__ = ["kernel_of", "refusing", "shortcut_of"]
 
 
 def kernel_of(hooks: Hooks, bound: dict[str, Any], written: Sequence[bool]) -> Callable[..., Any]:
-    """The kernel: of flat tensors, and static arguments by keyword."""
+    """Return the kernel: a function of flat tensors, and static arguments by keyword."""
     if any(written):
         return _in_place(hooks, bound, written)
     if hooks.saves:
@@ -43,7 +43,7 @@ def kernel_of(hooks: Hooks, bound: dict[str, Any], written: Sequence[bool]) -> C
 
 
 def _of_arrays_alone(hooks: Hooks) -> bool:
-    """Whether it takes flat arrays and nothing else, and returns one."""
+    """Return whether the op takes flat arrays and nothing else, and returns one."""
     leaf = hooks.out_tree is not None and hooks.out_tree.is_leaf
     return leaf and hooks.is_flat and not (hooks.statics or hooks.saves or "context" in _parameters(hooks))
 
@@ -69,7 +69,7 @@ def _direct(hooks: Hooks) -> Callable[..., Any]:
 
 
 def refusing(name: str, key: str) -> Callable[..., NoReturn]:
-    """The kernel for tensors of another device."""
+    """Return the kernel for tensors of another device, which raises."""
 
     def refuse(*tensors: Any, **statics: Any) -> NoReturn:
         raise TypeError(
@@ -85,10 +85,10 @@ def _packed(tensors: tuple[Any, ...]) -> Any:
 
 
 def shortcut_of(hooks: Hooks, general: Callable[..., Any], plain: int) -> Callable[..., Any] | None:
-    """The kernel of Autograd for ops of one result: the call itself where there is no more to it.
+    """Return the Autograd kernel for ops of one result: the call itself where nothing else is needed.
 
-    The core takes the tensors, faster than by `Tensor.numpy`. `plain` is the set of keys that a call dispatches
-    on where there are only tensors of the CPU.
+    The core takes the tensors, faster than by `Tensor.numpy`. `plain` is the set of keys that a call dispatches on
+    where there are only tensors of the CPU.
     """
     spec = hooks.op.spec
     if not _of_arrays_alone(hooks):
@@ -136,7 +136,7 @@ def shortcut_of(hooks: Hooks, general: Callable[..., Any], plain: int) -> Callab
 
 
 class _Held:
-    """The memory of a context's tensor, which keeps what it stands for: no two that live are at one address."""
+    """Hold the memory of a context's tensor, which keeps the context: no two that live are at one address."""
 
     def __init__(self, context: Any) -> None:
         self.context = context
@@ -153,7 +153,7 @@ _held: WeakValueDictionary[int, _Held] = WeakValueDictionary()
 
 
 def _saving(hooks: Hooks, bound: dict[str, Any]) -> Callable[..., Any]:
-    """The context goes along as one tensor more, which lives as long as torch keeps it for the gradient."""
+    """Return a kernel with one tensor more: the context, alive as long as torch keeps it for the gradient."""
 
     def kernel(*tensors: Any, **statics: Any) -> Any:
         arrays = [as_array(x) for x in tensors]
@@ -169,7 +169,7 @@ def _parameters(hooks: Hooks) -> tuple[str, ...]:
 
 
 def _reading_context(hooks: Hooks, bound: dict[str, Any]) -> Callable[..., Any]:
-    """The pullback of an op that saves. Where torch has copied the context, the function runs once more."""
+    """Return the pullback of an op that saves; where torch has copied the context, the function runs once more."""
     pull = hooks.op.__wrapped__
     forward: Hooks = pull.hooks
 
@@ -184,11 +184,10 @@ def _reading_context(hooks: Hooks, bound: dict[str, Any]) -> Callable[..., Any]:
 
 
 def _in_place(hooks: Hooks, bound: dict[str, Any], written: Sequence[bool]) -> Callable[..., Any]:
-    """The function is called with the memory of the tensors where it writes.
+    """Return a kernel that calls the function with the memory of the tensors where it writes.
 
-    What it is declared to write into is lent as a copy in pyop. So the call goes by an op that declares no writes: the
-    core checks and lends, and the arrays that are written take the places of their read-only views before the function
-    is called.
+    pyop lends a copy of an argument that is declared as written. So the call uses an op that declares no writes: the
+    core checks and lends, and the written arrays replace their read-only views before the function is called.
     """
     spec: Signature = hooks.op.spec
     if hooks.gufunc:

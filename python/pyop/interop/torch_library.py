@@ -1,12 +1,12 @@
-"""A torch op made of a pyop op: its schema and its kernels, all of them from the declaration.
+"""Make a torch op of a pyop op: its schema and its kernels, all of them from the declaration.
 
 Three kernels are registered. That of the CPU computes, by NumPy on the memory of the tensors. That of Autograd records
 where a gradient may be asked for, and otherwise calls that of the CPU itself, if nothing stands between the two. That
 of FuncTorchBatched is for `torch.vmap`. The fake one infers specs in torch's symbolic sizes.
 
-Lifetime: the `OpOverload` holds the `Library`, so whoever holds the one, a compiled graph as well as a wrapper, keeps
-the op defined. Kernels are held by torch's dispatcher, for ever, and so hold neither: they find the op by a weak
-reference, and are emptied when it is gone.
+The `OpOverload` holds the `Library`, so whoever holds the one, a compiled graph as well as a wrapper, keeps the op
+defined. torch's dispatcher holds kernels for ever, so they hold neither: they find the op by a weak reference, and are
+emptied when it is gone.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ _OF_THREAD = _C._dispatch_tls_local_include_set().raw_repr()
 
 
 class Definition:
-    """One op of torch.
+    """Define one op of torch.
 
-    `bound` are static arguments that are fixed; `in_place` says that the function writes into tensors where it has
-    declared that it writes; `label` is a name as torch has them.
+    `bound` are static arguments that are fixed. `in_place` means that the function writes into tensors where it has
+    declared that it writes. `label` is a name as torch has them.
     """
 
     def __init__(self, hooks: Hooks, bound: dict[str, Any], in_place: bool, label: str | None = None) -> None:
@@ -96,7 +96,7 @@ class Definition:
     # --- without numbers
 
     def fake(self, *tensors: Any, **statics: Any) -> Any:
-        """Tensors of which only dtype and shape matter."""
+        """Return tensors of which only dtype and shape matter."""
         hooks = self.hooks
         found = hooks.infer(
             [(dtype_of(x.dtype), tuple(x.shape)) for x in tensors],
@@ -123,13 +123,13 @@ class Definition:
         return self._packed(made)
 
     def _packed(self, parts: Sequence[Any]) -> Any:
-        """As kernels return results."""
+        """Return results as kernels do."""
         return parts[0] if len(parts) == 1 else tuple(parts)
 
     # --- derivatives
 
     def pullback(self, needs: tuple[bool, ...], n_out: int) -> Definition:
-        """The op that computes these gradients."""
+        """Return the op that computes these gradients."""
         gradient = self.hooks.gradient
         known = self._derived.get((needs, n_out, gradient))
         if known is not None:
@@ -143,7 +143,7 @@ class Definition:
         return self._derive((needs, n_out, gradient), lambda: self.hooks.vjp_op(needs, n_out))
 
     def push_forward(self, argnums: tuple[int, ...], n_out: int) -> Definition:
-        """The op that computes the tangents of the results from those of these arguments."""
+        """Return the op that computes the tangents of the results from those of these arguments."""
         key = ("jvp", argnums, n_out, self.hooks.gradient)
         return self._derive(key, lambda: self.hooks.jvp_op(argnums, n_out))
 
@@ -157,7 +157,7 @@ class Definition:
         return found
 
     def run(self, tensors: tuple[Any, ...], statics: dict[str, Any]) -> Any:
-        """The call, without torch's dispatcher where it would find nothing but the kernel."""
+        """Call the op, without torch's dispatcher where it would find nothing but the kernel."""
         if torch.is_grad_enabled() or not _nothing_between():
             return self.overload(*tensors, **statics)
         for x in tensors:
@@ -166,7 +166,7 @@ class Definition:
         return self.kernel(*tensors, **statics)
 
     def run_below(self, keyset: Any, tensors: tuple[Any, ...], statics: dict[str, Any]) -> Any:
-        """The call, without Autograd."""
+        """Call the op without Autograd."""
         if keyset.raw_repr() == _PLAIN:
             return self.kernel(*tensors, **statics)
         with _C._AutoDispatchBelowAutograd():
@@ -175,7 +175,7 @@ class Definition:
     # --- batches
 
     def on_batch(self, info: Any, in_dims: tuple[Any, ...], *tensors: Any, **statics: Any) -> Any:
-        """The call on the examples of a batch: at once if the declaration loops, else one after the other."""
+        """Call the op on the examples of a batch: at once if the declaration loops, else one after the other."""
         hooks = self.hooks
         if hooks.gufunc and not self.saves:
             ranks = [None if each.spec.shape is None else len(each.spec.shape) for each in hooks.inputs]
@@ -207,7 +207,7 @@ class Definition:
 
 
 def _nothing_between() -> bool:
-    """Whether no mode and no transformation has a say in the calls of this thread, and no profiler notes them."""
+    """Return whether no mode, transformation or profiler takes part in the calls of this thread."""
     return (
         not torch.autograd._profiler_enabled()
         and _C._dispatch_tls_local_include_set().raw_repr() == _OF_THREAD
@@ -219,7 +219,7 @@ def _nothing_between() -> bool:
 
 
 def _aligned(tensors: Sequence[Any], in_dims: Sequence[Any], ranks: Sequence[Any]) -> list[Any]:
-    """The batch in front of all that loops: arguments that loop less are given axes of size 1 behind it."""
+    """Return all looping arguments with the batch in front, and axes of size 1 behind it where they loop less."""
     loops = [x.ndim - rank - (dim is not None) for x, dim, rank in zip(tensors, in_dims, ranks, strict=True)]
     most, found = max(loops), []
     for x, dim, loop in zip(tensors, in_dims, loops, strict=True):
@@ -232,7 +232,7 @@ def _aligned(tensors: Sequence[Any], in_dims: Sequence[Any], ranks: Sequence[Any
 
 
 def _autograd_kernel(me: Any, kernel: Callable[..., Any], writes: bool) -> Callable[..., Any]:
-    """What runs first; see the top of the file."""
+    """Return the kernel that runs first; see the top of the file."""
 
     class Recorded(_SingleLevelFunction):
         @staticmethod
@@ -302,7 +302,7 @@ def _autograd_kernel(me: Any, kernel: Callable[..., Any], writes: bool) -> Calla
 
 
 def _batch_kernel(me: Any) -> Callable[..., Any]:
-    """As `torch.library.register_vmap` makes it, which would hold the op."""
+    """Return the kernel of `torch.library.register_vmap`, without its reference to the op."""
 
     def batched(keyset: Any, *tensors: Any, **statics: Any) -> Any:
         definition = _alive(me)
@@ -329,7 +329,7 @@ def _alive(me: Any) -> Definition:
 
 
 def _key(size: Any) -> Any:
-    """What tells torch's symbolic sizes apart; the number of one that is known."""
+    """Return a key that tells torch's symbolic sizes apart; the number of a known one."""
     if not isinstance(size, torch.SymInt):
         return size
     known = size.node.maybe_as_int()
@@ -337,7 +337,7 @@ def _key(size: Any) -> Any:
 
 
 def _late(late: dict[str, Any], hooks: Hooks, k: int, axis: int) -> Any:
-    """A size that is known only after the call; one of a name for each name."""
+    """Return a size that is known only after the call, one for each name."""
     outputs = hooks.outputs
     shape = None if outputs is None else outputs[k].spec.shape
     name = None if shape is None or axis >= len(shape) else getattr(shape[axis], "name", None)

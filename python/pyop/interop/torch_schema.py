@@ -1,4 +1,4 @@
-"""The schema of a torch op, from a declaration."""
+"""Write the schema of a torch op from a declaration."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _taken: dict[str, Any] = {}
 
 
 def free_name(wanted: str) -> str:
-    """A name that no op of this process has had: `wanted`, or that with a number.
+    """Return a name that no op of this process has had: `wanted`, or that with a number.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def free_name(wanted: str) -> str:
 
 
 def schema_of(hooks: Hooks, bound: dict[str, Any], written: Sequence[bool]) -> str:
-    """The parameters, in parentheses."""
+    """Return the parameters of the schema, in parentheses."""
     parts = [f"Tensor(a{k}!) {_label(hooks, k)}" if w else f"Tensor {_label(hooks, k)}" for k, w in enumerate(written)]
     statics = {name: default for name, default in hooks.statics.items() if name not in bound}
     if statics:
@@ -53,20 +53,20 @@ def schema_of(hooks: Hooks, bound: dict[str, Any], written: Sequence[bool]) -> s
 
 
 def returns_of(n_results: int, saves: bool) -> str:
-    """What is returned, the context of the gradient last."""
+    """Return the results of the schema, the context of the gradient last."""
     count = n_results + saves
     return "Tensor" if count == 1 else f"({', '.join(['Tensor'] * count)})"
 
 
 def _label(hooks: Hooks, k: int) -> str:
-    """What torch calls an argument: as the function does, where torch has such names."""
+    """Return torch's name for an argument: that of the function, where torch allows it."""
     name = hooks.inputs[k].name
     fits = re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) and name not in ("self", "out")
     return name if fits else f"x{k}_"
 
 
 def _static_type(hooks: Hooks, name: str, default: Any) -> str:
-    """The type of a static parameter: of its default, or as it is annotated."""
+    """Return the type of a static parameter: of its default, or as it is annotated."""
     if type(default).__name__ in _TYPES and type(default).__module__ == "builtins":
         return _TYPES[type(default).__name__]
     try:

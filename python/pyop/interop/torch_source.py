@@ -1,4 +1,4 @@
-"""The function that is called in the place of an op, as source: torch.compile reads it as it reads the user's code.
+"""Write the source of the function that is called in place of an op: torch.compile reads it like the user's code.
 
 It takes what the op takes and returns what the op returns, and calls a torch op of flat tensors in between.
 """
@@ -25,7 +25,9 @@ def callable_of(
     out_tree: TreeDef | None,
     returns_tuple: bool,
 ) -> Callable[..., Any]:
-    """``__call__(self, ...)`` of a wrapped op; `out_tree` is None where what `target` returns is returned as it is."""
+    """Return ``__call__(self, ...)`` of a wrapped op; `out_tree` is None where the result of `target` is returned as it
+    is.
+    """
     names: dict[str, Any] = {"_target": target}
     paths = in_tree.leaf_paths()
     taken = ["_self", *parameters]
@@ -64,7 +66,7 @@ class _Place:
 
 
 def _written(part: Any, names: dict[str, Any]) -> str:
-    """A container of places as an expression; what it needs besides goes into `names`."""
+    """Return a container of places as an expression; other objects that it needs are added to `names`."""
     if isinstance(part, _Place):
         return part.text
 

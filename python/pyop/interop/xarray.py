@@ -1,4 +1,4 @@
-"""Ops on labelled arrays: ``pyop.interop.xarray.wrap(op)``. Needs xarray, the extra ``xarray``."""
+"""Apply ops to labelled arrays: ``pyop.interop.xarray.wrap(op)``. Needs xarray, the extra ``xarray``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["wrap"]
 
 
 def wrap(op: Op, dims: Mapping[str, str] | None = None) -> Callable[..., Any]:
-    """A function of xarray's objects that calls an op along named dimensions and keeps the labels.
+    """Return a function of xarray's objects that calls an op along named dimensions and keeps the labels.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def _is_lazy(arg: Any) -> bool:
 
 
 def _known(arg: Any, dims: list[str]) -> tuple[np.dtype[Any], tuple[int | None, ...]]:
-    """Dtype of an argument, and its shape along core dimensions, which are all that counts for dtypes."""
+    """Return the dtype of an argument, and its shape along core dimensions, which alone decide dtypes."""
     if isinstance(arg, xr.Dataset):
         found = {variable.dtype for variable in arg.data_vars.values()}
         if len(found) != 1:
