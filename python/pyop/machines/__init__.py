@@ -1,4 +1,4 @@
-"""Plans, compiled functions and ops on many processes and machines: ``plan.map``.
+"""Call plans, compiled functions and ops on many processes and machines: ``plan.map``.
 
 ```
 inputs ─► chunks ─► Task (digest of the callable, pickled arguments, arrays beside them) ─► an engine's worker: run_task

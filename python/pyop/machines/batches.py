@@ -1,7 +1,7 @@
-"""Many small arrays of one kind as one: their pickles would take longer than computing with them does.
+"""Send many small arrays of one kind as one: their pickles would take longer than computing with them does.
 
-What is unpickled is a list as it was. Results have memory of their own, so that who keeps one does not keep all;
-arguments show the array in which they have travelled.
+It unpickles as the same list. Results have memory of their own, so that keeping one does not keep all; arguments are
+views of the array in which they have travelled.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LARGEST = 1 << 12  # bytes of an array: larger ones are sent without being copie
 
 
 class _Batch:
-    """What is unpickled as a list from one array, or one for each argument."""
+    """Pickle a list as one array, or one for each argument."""
 
     def __init__(self, make: Any, *arrays: Any) -> None:
         self._made = make, arrays
@@ -27,17 +27,17 @@ class _Batch:
 
 
 class _ReadOnly(list[Any]):
-    """A list of calls with arrays that are read-only already: `tasks.lend` does not look into it."""
+    """Hold calls with arrays that are read-only already, so that `tasks.lend` does not look into the list."""
 
 
 def batch_of(results: list[Any]) -> Any:
-    """What to pickle for a list of results."""
+    """Return the object to pickle for a list of results."""
     column = _column(results)
     return results if column is None or not column[1] else _Batch(_apart, column[0])
 
 
 def calls_batch(calls: Any) -> Any:
-    """What to pickle for a list of calls: pairs of a tuple and a dict."""
+    """Return the object to pickle for a list of calls: pairs of a tuple and a dict."""
     if len(calls) < FEWEST or any(named for _, named in calls):
         return calls
     n = len(calls[0][0])
@@ -49,7 +49,7 @@ def calls_batch(calls: Any) -> Any:
 
 
 def _column(arrays: list[Any]) -> tuple[Any, bool] | None:
-    """All in one, and whether all are writable. None: they are not of one kind, or the same ones."""
+    """Return all arrays in one, and whether all are writable; None if they are not of one kind, or the same ones."""
     first = arrays[0] if len(arrays) >= FEWEST else None
     if type(first) is not np.ndarray or not 0 < first.nbytes <= LARGEST:
         return None

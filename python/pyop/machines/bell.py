@@ -1,7 +1,7 @@
-"""A bell that is rung at a task from the client: it begins no more calls, and comes back with what it has.
+"""Recall a task from the client: it begins no more calls, and returns the results it has.
 
-A byte for each task, in memory that both processes map (`memory`). A worker that does not see it hears nothing, and
-comes back when its time is over.
+Each task has a byte, in memory that both processes map (`memory`). A worker that cannot see it ignores recalls, and
+returns when its time is over.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ SILENT = memoryview(b"\0")
 
 @dataclass(frozen=True)
 class Rope:
-    """What a task carries: where its byte is."""
+    """Tell a task where its byte is."""
 
     address: Address
     place: int
 
     def hear(self) -> memoryview:
-        """On the worker: a view whose first byte is 1 from the moment that the bell is rung."""
+        """Return, on the worker, a view whose first byte is 1 once the task is recalled."""
         try:
             fd = self.address.open(os.O_RDONLY)
         except NotHere:
@@ -39,7 +39,7 @@ class Rope:
 
 
 class Bell:
-    """On the client, for one map."""
+    """Hold the bytes of one map's tasks, on the client."""
 
     def __init__(self) -> None:
         self._memory = Memory()
@@ -47,7 +47,7 @@ class Bell:
         self._given = 0
 
     def rope(self) -> Rope | None:
-        """For one task more."""
+        """Return the rope of one more task; None if no bytes are left."""
         if self._given == TASKS:
             return None
         self._given += 1
@@ -58,5 +58,5 @@ class Bell:
         os.pwrite(self._memory.fd, b"\1", rope.place)
 
     def close(self) -> None:
-        """What is still rung is not heard."""
+        """Close the memory; later recalls have no effect."""
         self._memory.close()

@@ -1,4 +1,4 @@
-"""What is called on the workers: its pickle, which travels once a worker; whether calls of it may travel."""
+"""Pickle the callable for the workers, once for each worker, and decide whether its calls may travel."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Call = tuple[tuple[Any, ...], dict[str, Any]]  # arguments by place and by name
 
 
 def may_travel(function: Any, calls: list[Call]) -> bool:
-    """Whether all calls may be made by other processes, and again if one of these dies.
+    """Return whether all calls may be made by other processes, and again if one of these dies.
 
-    Not what is stateful, what writes into the arguments, and what cannot be traced, of which nobody knows.
+    Stateful functions may not, nor those that write into their arguments, nor those that cannot be traced.
     """
     if isinstance(function, Op):
         return not function.stateful
@@ -48,7 +48,7 @@ def _is_pure(plan: Any) -> bool:
 
 
 def stateful_names(function: Any) -> str:
-    """What it calls that is stateful, by name, or else its own name."""
+    """Return the names of the stateful functions that it calls, or else its own name."""
     nodes = [node.name for node in function.nodes if node.stateful] if isinstance(function, Plan) else []
     return ", ".join(dict.fromkeys(nodes)) or getattr(function, "__name__", None) or f"{function!r:.80}"
 
@@ -58,7 +58,7 @@ def _known(x: Any) -> tuple[Any, ...]:
 
 
 class Callee:
-    """A function as it travels. `close` when nobody is on the way any more."""
+    """Hold a function in the form in which it is sent. `close` when no task is on the way."""
 
     def __init__(self, function: Any) -> None:
         self.function = function
@@ -76,11 +76,11 @@ class Callee:
         self._shared: Packed | None = None
 
     def whole(self) -> Packed:
-        """To be sent with a task."""
+        """Return the function to be sent within a task."""
         return self._whole
 
     def shared(self) -> Packed:
-        """The same by an address in this process's memory, if it is large, for workers of this machine."""
+        """Return the function by an address in this process's memory, if it is large, for workers of this machine."""
         if self._shared is None:
             self._shared = pack(_Sealed(self._whole), self._memory.fd, self._memory.address)
         return self._shared
@@ -90,7 +90,7 @@ class Callee:
 
 
 class _Sealed:
-    """A pickle within a pickle, as a buffer: what unpickles it gets what is in it."""
+    """Nest a pickle within a pickle, as a buffer; unpickling returns the inner object."""
 
     def __init__(self, packed: Packed) -> None:
         self.packed = packed

@@ -1,8 +1,8 @@
-"""How many items travel together.
+"""Choose how many items travel together.
 
-So many that a task takes far longer than sending it does, and so few that all workers have some. How long a call takes
-is known when the first have ended: until then tasks carry a share of what is left, or all of it where a task is dear,
-and come back when their time is over or a worker has nothing to do (`bell`), with the calls that they have not begun.
+A task should take far longer than sending it does, and all workers should have some. The time of a call is known when
+the first calls have ended. Until then tasks carry a share of what is left, or all of it where a task is expensive. They
+return when their time is over or a worker is idle (`bell`), with the calls that they have not begun.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["Chunks", "Worth"]
 
 
 class Worth(NamedTuple):
-    """Seconds of a task: what it should take, and what is the least, shorter than which it costs more than it saves."""
+    """Hold the target and the least useful duration of a task, in seconds."""
 
     most: float = 0.01  # some ten times what sending it takes on one machine
     least: float = 0.001
@@ -31,7 +31,7 @@ BLIND = 10_000  # calls at once, as long as nobody knows what one takes
 
 
 class Chunks:
-    """Cuts ``range(total)`` into pieces, in order but for what comes back."""
+    """Cut ``range(total)`` into pieces, in order except for those that are returned."""
 
     def __init__(self, chunk: Any, calls: list[Call], workers: int, worth: Worth) -> None:
         if chunk != "auto" and (not isinstance(chunk, int) or isinstance(chunk, bool) or chunk < 1):
@@ -48,22 +48,22 @@ class Chunks:
 
     @property
     def patience(self) -> float:
-        """Seconds after which a task begins no more calls."""
+        """Return the seconds after which a task begins no more calls."""
         return PATIENCE * self._worth.most if self._chunk == "auto" else math.inf
 
     @property
     def shares(self) -> bool:
-        """Whether tasks are called back."""
+        """Return whether tasks are recalled."""
         return self._chunk == "auto" and self._worth.shares
 
     @property
     def least(self) -> float:
-        """Seconds for which a task is worth having."""
+        """Return the least useful duration of a task, in seconds."""
         return self._worth.least
 
     @property
     def each(self) -> float | None:
-        """Seconds that a call has taken; None: none has ended."""
+        """Return the seconds of a call; None until one has ended."""
         return max(self._seconds / self._calls, 1e-7) if self._calls else None
 
     def took(self, calls: int, seconds: float) -> None:
@@ -78,7 +78,7 @@ class Chunks:
         self._last = 0
 
     def next(self, before: float = math.inf) -> tuple[int, int] | None:
-        """The next piece, as start and stop; None: there is none that starts before that item."""
+        """Return start and stop of the next piece; None if none starts before that item."""
         if not self._left or self._left[0][0] >= before:
             return None
         start, stop = heapq.heappop(self._left)
@@ -92,7 +92,7 @@ class Chunks:
         return start, start + size
 
     def _light(self, start: int, size: int) -> int:
-        """Not more than what a task may carry."""
+        """Return a size at which the piece carries no more bytes than a task may."""
         carried = 0
         for k, (args, named) in enumerate(self._calls_to_make[start : start + size]):
             for x in args:

@@ -1,7 +1,7 @@
-"""`Graph.to_dask` and `Graph.submit`: pieces of a graph as tasks of Dask, each a plan.
+"""Run pieces of a graph as tasks of Dask, each a plan: `Graph.to_dask` and `Graph.submit`.
 
-A task gets what it reads from inputs and other pieces, and gives a tuple of what is read of it. Where the chunks of
-arrays can be computed one by one, by what the nodes are, each chunk is a task and the whole graph its plan.
+A task gets what it reads from inputs and other pieces, and returns a tuple of what others read. Where the nodes allow
+the chunks of arrays to be computed one by one, each chunk is a task and the whole graph its plan.
 
 Threads: tasks run on threads of Dask's workers; plans may be called by any.
 """
@@ -178,7 +178,7 @@ def submit(
 
 
 def _errstate() -> Any:
-    """That of this call, for the workers."""
+    """Return np.errstate of this call, for the workers; ValueError if it calls a function of this process."""
     state = np.geterr()
     if not {"call", "log"}.isdisjoint(state.values()):
         raise ValueError(
@@ -228,14 +228,14 @@ def _output_values(graph: Graph) -> tuple[list[Value], Any]:
 
 
 def _plan_of(graph: Graph, gives: Any, reads: Any, piece: Piece | None = None) -> Plan:
-    """A tuple of these values, of those."""
+    """Return the plan of a tuple of values from those that are read."""
     silent = [n for n in piece.nodes if n.stateful] if piece is not None else []
     leaves, structure = flatten((*gives, *silent))
     return graph._compile(leaves, structure, reads, whole=False, threads=1)
 
 
 def _named_plan(delayed: Any, graph: Graph, gives: Any, reads: Any) -> Any:
-    """The plan, by its content; of nodes that are there they stay the same, and so do plan and name."""
+    """Return the plan as a Dask object named by its content; existing nodes never change, nor do plan and name."""
     key = ("dask", *(tuple([value._key for value in values]) for values in (gives, reads)))
     plan = graph._plans.get(key)
     if plan is None:
@@ -253,13 +253,13 @@ _names: dict[int, tuple[Plan, str]] = {}
 
 
 def _sent(client: Any, x: Any) -> Any:
-    """Arrays go to a worker once, and not with each task."""
+    """Return a large array as one scattered to a worker once, and not with each task."""
     large = isinstance(x, np.ndarray) and x.nbytes >= 1 << 16
     return client.scatter(x, hash=False) if large else x
 
 
 def _by_chunks(graph: Graph, leaves: list[Value], arrays: list[Any]) -> bool:
-    """Whether a chunk of each result needs nothing but the same chunk of each input."""
+    """Return whether a chunk of each result needs only the same chunk of each input."""
     if not arrays or not leaves or not all(hasattr(x, "chunks") and hasattr(x, "dask") for x in arrays):
         return False
     first = arrays[0]
@@ -297,7 +297,7 @@ def _by_chunks(graph: Graph, leaves: list[Value], arrays: list[Any]) -> bool:
 
 
 def _sizes(graph: Graph, given: dict[str, Any]) -> dict[str, Any]:
-    """What the names of sizes stand for, as far as the inputs tell."""
+    """Return the values of named sizes, as far as the inputs tell."""
     sizes: dict[str, Any] = {}
     for value in graph.inputs:
         shape = getattr(given[value.name], "shape", None)
@@ -308,7 +308,7 @@ def _sizes(graph: Graph, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _collection(da: Any, delayed: Any, values: dict[int, Any], leaf: Value, sizes: dict[str, Any] | None) -> Any:
-    """Of one output; without sizes, a Delayed."""
+    """Return the collection of one output; without sizes, a Delayed."""
     made = values[leaf._key] if leaf._key in values else leaf.graph.run(leaf)  # a constant
     if sizes is None or not isinstance(made, da.Array):
         made = delayed(made)

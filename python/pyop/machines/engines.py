@@ -1,4 +1,4 @@
-"""Executors of all kinds, made alike: an `Engine` submits a task and gives a future, and says how many run at once."""
+"""Adapt executors of all kinds: an `Engine` submits a task, returns a future, and tells how many run at once."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ __all__ = ["Engine", "engine_of"]
 
 
 class Engine(Protocol):
-    """What runs tasks elsewhere."""
+    """Run tasks elsewhere."""
 
     capacity: int
     worth: Worth
 
     def submit(self, task: Task, once: str | None = None) -> Any:
-        """A future: `add_done_callback`, `result`, `cancel`.
+        """Submit a task and return a future: `add_done_callback`, `result`, `cancel`.
 
-        `once` says what of it is stateful: then it is not run twice, whatever becomes of its worker.
+        `once` names its stateful functions: then it is not run twice, whatever becomes of its worker.
         """
 
     def lost(self, error: BaseException) -> bool:
-        """Whether an exception of a future says that the worker has died, and a new one takes its place."""
+        """Return whether an exception of a future means that the worker has died, and a new one takes its place."""
 
     def interrupted(self) -> None:
-        """The user has interrupted the client: what runs is for nobody."""
+        """Stop running tasks, as the user has interrupted the client."""
 
 
 def engine_of(executor: Any) -> Engine:
-    """The engine for what was given as ``executor=``."""
+    """Return the engine for an argument ``executor=``."""
     if isinstance(executor, bool):
         raise TypeError(f"executor= takes a number of processes, got {executor!r}")
     if isinstance(executor, int):
@@ -57,12 +57,12 @@ def engine_of(executor: Any) -> Engine:
 
 
 class _Others:
-    """What it does where it cannot stop its workers."""
+    """Handle an interrupt in an engine that cannot stop its workers."""
 
     worth = Worth()
 
     def interrupted(self) -> None:
-        """They end what they have begun."""
+        """Do nothing: the workers end what they have begun."""
 
 
 class _Own:
@@ -83,7 +83,7 @@ class _Own:
 
 
 class _Executor(_Others):
-    """Of concurrent.futures, and what looks like them: loky, mpi4py.futures."""
+    """Run tasks by executors of concurrent.futures, and those like them: loky, mpi4py.futures."""
 
     def __init__(self, executor: Any) -> None:
         self._executor = executor
@@ -107,7 +107,7 @@ def _is_dask(executor: Any) -> bool:
 
 
 class _Dask(_Others):
-    """A Client of dask.distributed. Workers that die have their tasks run again by Dask itself."""
+    """Run tasks by a Client of dask.distributed, which reruns the tasks of workers that die."""
 
     # Client, scheduler and worker work for some 20 ms on a task.
     worth = Worth(0.5, 0.15, shares=True)
@@ -136,7 +136,7 @@ class _Dask(_Others):
 
 
 class _Ray(_Others):
-    """Ray, initialised by the caller or here for this machine."""
+    """Run tasks by Ray, initialised by the caller or here for this machine."""
 
     def __init__(self) -> None:
         try:

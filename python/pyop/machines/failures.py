@@ -1,4 +1,4 @@
-"""What went wrong on a worker, as an exception here: of its own type, with where it was, and a way to see it again."""
+"""Report failures of a worker as exceptions of their own type, with the place, and a way to repeat the call."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class WorkerDied(PyopError, RuntimeError):
-    """A worker has ended while it was computing.
+    """Report that a worker has ended while it was computing.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class WorkerDied(PyopError, RuntimeError):
 
 
 class RemoteTraceback(Exception):
-    """The traceback of a worker, as the cause of the exception that it led to."""
+    """Hold the traceback of a worker, as the cause of the exception that it led to."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -50,7 +50,7 @@ class RemoteTraceback(Exception):
 
 @dataclass(frozen=True)
 class Report:
-    """An exception on its way: pickled, if it can be, and in words."""
+    """Carry an exception: pickled, if it can be, and in words."""
 
     pickled: bytes | None
     words: str
@@ -59,10 +59,9 @@ class Report:
     why: str = "which cannot be pickled"  # where there is no pickle
 
     def raise_here(self, what: str, rerun: Callable[[], Any]) -> BaseException:
-        """The exception, to be raised.
+        """Return the exception, to be raised.
 
-        It has a note of what was called and of the worker, and `rerun`, which calls the same with the same arguments
-        here.
+        It has a note of the call and of the worker, and `rerun`, which repeats the call here with the same arguments.
         """
         error: BaseException | None = None
         if self.pickled is not None:
@@ -76,7 +75,7 @@ class Report:
         return told(error, what, self.worker, rerun)
 
     def keeps(self, attribute: str) -> bool:
-        """Whether the pickle keeps it: types with a `__reduce__` of their own may not."""
+        """Return whether the pickle keeps an attribute: types with a `__reduce__` of their own may not."""
         return self.pickled is not None and hasattr(pickle.loads(self.pickled), attribute)
 
     def _in_words(self, what: str, rerun: Callable[[], Any], why: str) -> BaseException:
@@ -86,21 +85,24 @@ class Report:
 
 
 def told(error: BaseException, what: str, where: str, rerun: Callable[[], Any]) -> BaseException:
-    """The exception with a note of what was called and where, and with `rerun`."""
+    """Return the exception with a note of the call and the place, and with `rerun`."""
     error.add_note(f"  for {what}, on {where}; err.rerun() calls it here with the same arguments")
     error.rerun = rerun  # type: ignore[attr-defined]
     return error
 
 
 def report_of(error: BaseException) -> Report:
-    """On the worker: what travels of an exception."""
+    """Return, on the worker, the report of an exception."""
     trace = "".join(traceback.format_exception(error))
     words = "".join(traceback.format_exception_only(error)).strip()
     return Report(_pickled(error), words, trace, this_process())
 
 
 def _pickled(error: BaseException) -> bytes | None:
-    """Types of the client's ``__main__`` are here by value, and go back so; the client knows them for its own."""
+    """Return the pickle of an exception, or None.
+
+    Types of the client's ``__main__`` are here by value, and are pickled so; the client knows them for its own.
+    """
     ways: list[Callable[[Any], bytes]] = [pickle.dumps, cloudpickle_dumps()]
     for dumps in ways:
         try:
@@ -113,7 +115,7 @@ def _pickled(error: BaseException) -> bytes | None:
 
 
 def cloudpickle_dumps() -> Any:
-    """Functions of ``__main__``, lambdas and closures go by cloudpickle, where it is installed."""
+    """Return cloudpickle's dumps, which pickles functions of ``__main__``, lambdas and closures; None if missing."""
     try:
         import cloudpickle
     except ImportError:
@@ -122,14 +124,14 @@ def cloudpickle_dumps() -> Any:
 
 
 def this_process() -> str:
-    """In words: its number and machine, and what Dask calls it if it is a worker that runs a task of Dask."""
+    """Return the number and machine of this process in words, and Dask's name for it if it runs a task of Dask."""
     words = f"process {os.getpid()} of {platform.node()}"
     worker = dask_worker()
     return words if worker is None else f"{words}, Dask's worker {worker.name}"
 
 
 def dask_worker() -> Any:
-    """The worker of Dask that runs the task from which this is called; None: there is none."""
+    """Return the worker of Dask that runs the calling task; None if there is none."""
     module = sys.modules.get("distributed.worker")
     try:
         return None if module is None else module.get_worker()

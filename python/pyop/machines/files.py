@@ -1,15 +1,14 @@
-"""Files without a name for results of pieces (`segments.py`): how many are made, and none changes while it is read.
+"""Keep files without a name for results of pieces (`segments.py`), none of which changes while it is read.
 
-New pages of such a file cost several times what those of an array do, and are for nothing where nobody else asks for
-the result. So a worker makes a few at first, and then as many as are asked for; what nobody has any more is kept for
-the next results.
+New pages of such a file cost several times those of an array, and are wasted if nobody else asks for the result. So a
+worker makes a few at first, and then as many as are asked for. Unused ones are kept for the next results.
 
-A reader has a shared lock of the file, which the kernel takes back with the last mapping and descriptor of that
-opening, however its process ends. Before a file is used again, its owner takes the lock for itself, and gives the file
-another stamp. An address has the stamp, so one that comes too late is found out under the reader's lock.
+A reader has a shared lock of the file, which the kernel releases with the last mapping and descriptor of that opening,
+however its process ends. Before a file is reused, its owner takes the lock for itself, and gives the file another
+stamp. An address has the stamp, so an outdated one is detected under the reader's lock.
 
 Threads: any, behind one lock, which the thread may have already when the death of an array gives a file back. Fork: a
-child has all arrays of its parent, so no file is used again that was there at the time.
+child has all arrays of its parent, so no file is reused that existed at the time.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _STAMP = 16  # bytes, behind the others
 
 
 class File:
-    """Memory of so many bytes."""
+    """Hold a file of so many bytes."""
 
     __slots__ = ("__weakref__", "memory", "reusable", "size", "stamp")
 
@@ -50,7 +49,7 @@ _worth = [FIRST]
 
 
 def take(size: int) -> File | None:
-    """A file for a result, all of it there, so that no write into it ends the process. None: it is not worth it."""
+    """Return a file for a result, fully allocated so that no write ends the process; None if it does not pay."""
     stamp = os.urandom(_STAMP)
     try:
         with _lock:
@@ -86,7 +85,7 @@ def _is_unread(fd: int) -> bool:
 
 
 def give_back(file: File) -> None:
-    """No array of this process shows it any more."""
+    """Give a file back when no array of this process shows it any more."""
     if not file.reusable:
         return
     with _lock:
@@ -96,13 +95,13 @@ def give_back(file: File) -> None:
 
 
 def asked_for(file: File) -> None:
-    """Its address goes to another process."""
+    """Note that a file's address goes to another process."""
     with _lock:
         _worth[0] = min(_worth[0] + FOLLOWING * file.size, 4 * FIRST)
 
 
 def opened(address: Address, size: int, stamp: bytes) -> File:
-    """In the reader. Raises NotHere."""
+    """Open a file in the reader. Raises NotHere."""
     memory = Memory(address.open(os.O_RDONLY))
     try:
         fcntl.flock(memory.fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -114,7 +113,7 @@ def opened(address: Address, size: int, stamp: bytes) -> File:
 
 
 def few_files() -> bool:
-    """Whether there are descriptors for more: they get a part of those that the process may have."""
+    """Return whether there are descriptors for more files, which may use a part of the process's limit."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return limit == resource.RLIM_INFINITY or len(_files) < limit // 4
 

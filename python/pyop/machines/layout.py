@@ -1,4 +1,4 @@
-"""Arrays that travel between pieces as they lie in memory: NumPy's reductions go along it, and their bits tell.
+"""Send arrays between pieces with their memory layout: NumPy's reductions follow it, and so do their bits.
 
 Pickles keep the order of the axes only of arrays that are contiguous in C's or Fortran's order.
 """
@@ -13,7 +13,7 @@ __all__ = ["Laid", "is_elementwise", "laid", "plain"]
 
 
 class Laid:
-    """An array whose pickle keeps the order of its axes, their directions, and what is repeated."""
+    """Hold an array whose pickle keeps the order of its axes, their directions, and repeated elements."""
 
     __slots__ = ("array",)
 
@@ -36,17 +36,17 @@ def _laid(dense: Any, axes: Any, backwards: Any, shape: Any) -> Laid:
 
 
 def laid(x: Any) -> Any:
-    """To be sent."""
+    """Return an array in the form to send."""
     return Laid(x) if type(x) is np.ndarray and not x.dtype.hasobject and not x.flags.forc else x
 
 
 def plain(x: Any) -> Any:
-    """What was sent."""
+    """Return the array that was sent."""
     return x.array if type(x) is Laid else x
 
 
 def is_elementwise(node: Any) -> bool:
-    """Whether it is a ufunc of arrays and numbers that makes an array of its own."""
+    """Return whether a node is a ufunc of arrays and numbers that makes an array of its own."""
     function, form = node.function, node._form
     plain = isinstance(function, np.ufunc) and function.signature is None and function.nout == 1 and not node.stateful
     if not plain or node.contract is not None:

@@ -1,6 +1,6 @@
-"""`map_calls`: calls of one function for many inputs, as tasks for the workers of an engine, results in order.
+"""Call one function for many inputs, as tasks for the workers of an engine, with results in order.
 
-Threads: futures end on threads of their engines, which put them into one queue; all else is done by the caller's.
+Threads: futures end on threads of their engines, which put them into one queue; the caller's thread does all else.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _call_of(given: Any) -> Call:
 
 
 def _by_threads(callee: Any, calls: list[Call], executor: ThreadPoolExecutor) -> Iterator[Any]:
-    """Threads of this process need nothing sent to them but the state of np.errstate, which is a thread's own."""
+    """Map by threads of this process, which need only the state of np.errstate, a thread's own."""
 
     state = copy_context()
 
@@ -138,7 +138,7 @@ def _counted(results: Iterable[Any], total: int, told: Callable[[int, int | None
 
 @dataclass(eq=False)
 class _Piece:
-    """Some of the items, on their way."""
+    """Hold items that are on their way."""
 
     start: int
     stop: int
@@ -159,7 +159,7 @@ class _Piece:
 
 
 class _Map:
-    """One call of `map_calls`."""
+    """Run one call of `map_calls`."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class _Map:
         self.bell = Bell() if chunks.shares else None
 
     def run(self) -> list[Any]:
-        """All results, or the exception of the first item that has one."""
+        """Return all results, or raise the exception of the first item that has one."""
         done = 0
         try:
             while True:
@@ -217,7 +217,10 @@ class _Map:
         return self.results
 
     def _next_to_end(self) -> _Piece:
-        """Of those that are running. Where a worker has nothing to do, a task of another is called back to share it."""
+        """Return the next running piece to end.
+
+        Where a worker is idle, the task of another is recalled to share it.
+        """
         while self.bell is not None and sum(piece.rung for piece in self.running) < self._idle():
             slowest = max((piece for piece in self.running if not piece.rung), key=self._left_of)
             if self._left_of(slowest) <= self.chunks.least:
@@ -231,11 +234,11 @@ class _Map:
         return self.ended.get()
 
     def _idle(self) -> int:
-        """Workers that have nothing to do while others compute."""
+        """Return the number of workers that are idle while others compute."""
         return min(self.engine.capacity - len(self.running), len(self.running)) if self.chunks.each is not None else 0
 
     def _left_of(self, piece: _Piece) -> float:
-        """Seconds that it will take, going by others."""
+        """Return the seconds that a piece will still take, judged by others."""
         return (self.chunks.each or 0.0) * (piece.stop - piece.start) - (monotonic() - piece.sent)
 
     def _send(self, piece: _Piece) -> None:
@@ -263,7 +266,7 @@ class _Map:
         piece.future.add_done_callback(lambda _: self.ended.put(piece))
 
     def _take(self, piece: _Piece) -> int:
-        """What became of a piece: the number of items that it adds to those done."""
+        """Take the answer of a piece; return the number of items that it adds to those done."""
         try:
             answer = piece.future.result()
         except Exception as error:
@@ -300,8 +303,9 @@ class _Map:
         return len(results)
 
     def _warn(self, warned: tuple[Warned, ...]) -> None:
-        """What workers have warned of, by the filters of this process; of one place once, where these say so. What has
-        no line of the user's there is of the line that calls `map`.
+        """Issue the warnings of workers, under the filters of this process: once for a place, where these say so.
+
+        A warning without a line of the user's is given at the line that calls `map`.
         """
         for message, category, filename, line in warned:
             if filename.startswith(OWN):
@@ -331,7 +335,7 @@ class _Map:
         return 0
 
     def _leave_behind(self, item: int) -> None:
-        """Nobody waits for what comes after an item that failed."""
+        """Drop the pieces after an item that failed."""
         for piece in [each for each in self.running if each.start > item]:
             self.running.discard(piece)
             piece.future.cancel()

@@ -1,10 +1,10 @@
-"""Objects with arrays, passed between processes of one machine through memory that both map.
+"""Pass objects with arrays between processes of one machine through memory that both map.
 
-The memory is a file without a name (`memfd_create`), which the other process opens as ``/proc/PID/fd/N``. So nothing is
-left behind when either is killed: it goes with the last process that has it mapped. A process on another machine, or
-one that may not look there, finds no such file, or another one, and says so (`NotHere`).
+The memory is a file without a name (`memfd_create`), which the other process opens as ``/proc/PID/fd/N``. So nothing
+remains when either is killed: it goes with the last process that has it mapped. A process on another machine, or one
+without permission, finds no such file, or another one, and raises `NotHere`.
 
-Lifetime: arrays that are read from a `Memory` keep its mapping; the file is closed by whoever made it.
+Arrays that are read from a `Memory` keep its mapping; its creator closes the file.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ SHARED_FROM = 1 << 16  # bytes of arrays from which a copy into shared memory is
 
 
 class NotHere(Exception):
-    """The memory is that of a process which cannot be seen from here."""
+    """Report that the memory is of a process which cannot be seen from here."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where another process finds the memory; the inode tells it from what else might be there."""
+    """Locate the memory for another process; the inode tells it from another file there."""
 
     pid: int
     fd: int
@@ -49,7 +49,7 @@ class Address:
 
 
 class Memory:
-    """Memory that others may map, while it is open here: new, or a file whose descriptor is this object's then."""
+    """Own memory that others may map while it is open here: new, or a file whose descriptor it takes over."""
 
     __slots__ = ("address", "fd")
 
@@ -58,7 +58,7 @@ class Memory:
         self.address = Address(os.getpid(), self.fd, _inode(self.fd))
 
     def seen_from_here(self) -> Address:
-        """Of this process, which may be a child of the one that opened it."""
+        """Return the address in this process, which may be a child of the one that opened it."""
         return replace(self.address, pid=os.getpid())
 
     def close(self) -> None:
@@ -72,7 +72,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Packed:
-    """An object as a pickle, and the buffers of its arrays: at `address` one behind the other, or else inline."""
+    """Hold an object as a pickle, and the buffers of its arrays: at `address` one behind the other, or else inline."""
 
     pickled: bytes
     sizes: tuple[int, ...] = ()
@@ -98,14 +98,14 @@ def pack(thing: Any, into: int | None = None, address: Address | None = None, du
 
 
 def write(fd: int, view: memoryview, start: int) -> None:
-    """All of it; not through a mapping: that would fault at each page, and have it filled with zeros before."""
+    """Write all of `view`; a mapping would fault at each page, and have it filled with zeros before."""
     done = 0
     while done < view.nbytes:
         done += os.pwrite(fd, view[done:], start + done)
 
 
 def unpack(packed: Packed, *, writable: bool = False, fd: int | None = None) -> Any:
-    """The object again; its arrays show the memory they came in. Raises NotHere.
+    """Return the object again; its arrays show the memory they came in. Raises NotHere.
 
     `fd` is the file, where it is this process's own.
     """
@@ -124,7 +124,7 @@ def unpack(packed: Packed, *, writable: bool = False, fd: int | None = None) -> 
 
 
 class _Pickler(pickle.Pickler):
-    """NumPy's pickles of arrays that are contiguous in no order copy twice, and may lose the order of bytes."""
+    """Pickle non-contiguous arrays itself: NumPy's pickles copy them twice, and may lose the byte order."""
 
     def reducer_override(self, thing: Any) -> Any:
         if type(thing) is not np.ndarray or thing.dtype.hasobject or thing.flags.forc:
@@ -145,7 +145,7 @@ def _dumps(thing: Any, protocol: int, buffer_callback: Any) -> bytes:
 
 
 def _places(sizes: tuple[int, ...]) -> list[int]:
-    """Where each begins, and the end of all of them."""
+    """Return the start of each buffer, and the end of all of them."""
     places = [0]
     for size in sizes:
         places.append(places[-1] + -(-size // ALIGNMENT) * ALIGNMENT)

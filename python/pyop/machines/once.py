@@ -1,6 +1,6 @@
-"""At most once: who runs it takes a token that the scheduler of Dask gives to one worker only.
+"""Run a function at most once: the scheduler of Dask gives its token to one worker only.
 
-Dask runs the tasks of a worker that has died, and those whose results died with it, on another one without being asked.
+Dask reruns the tasks of a worker that has died, and those whose results died with it, on another one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["Once"]
 
 
 class Once:
-    """A function that runs where its token is taken, and nowhere else.
+    """Call a function where its token is taken, and nowhere else.
 
     The token is the one element of a queue of the scheduler. A worker that dies before it takes the token has done
     nothing, and another one may.
@@ -38,7 +38,7 @@ class Once:
         Queue(self.token, client=client).put(True)
 
     def __call__(self, *args: Any) -> Any:
-        """On a worker."""
+        """Take the token and call the function, on a worker."""
         from distributed import Queue, get_client
 
         queue = Queue(self.token, client=get_client())

@@ -1,6 +1,6 @@
-"""Processes of our own that run tasks.
+"""Run tasks in processes of our own.
 
-They are started as programs, not forked, so that threads and locks of the client are no matter, and its ``__main__`` is
+They are started as programs, not forked, so that threads and locks of the client do not matter, and its ``__main__`` is
 not run again. A thread of the client's talks to each. When a worker dies its task fails with `WorkerDied`, and a new
 one takes its place; the others do not notice.
 """
@@ -25,7 +25,7 @@ __all__ = ["OwnWorkers", "end_workers", "own_workers"]
 
 
 class OwnWorkers:
-    """`n` processes; `submit` as executors have it, of functions that `worker.py` knows.
+    """Run `n` processes, with `submit` like executors, of functions that `worker.py` knows.
 
     Threads: each `_serve` has a process and a socket of its own; the queue is all they share.
     """
@@ -46,7 +46,7 @@ class OwnWorkers:
         return future
 
     def processes(self) -> list[int]:
-        """Of the workers that have been started."""
+        """Return the process ids of the workers that have been started."""
         return [process.pid for process in list(self._processes.values()) if process.poll() is None]
 
     def close(self) -> None:
@@ -111,7 +111,7 @@ _kept: dict[int, OwnWorkers] = {}
 
 
 def own_workers(n: int) -> OwnWorkers:
-    """`n` of them, kept for the next call: starting Python takes longer than most maps."""
+    """Return `n` workers, kept for the next call: starting Python takes longer than most maps."""
     with _lock:
         found = _kept.get(n)
         if found is None:
@@ -134,7 +134,7 @@ def _close() -> None:
 
 
 def _forked() -> None:
-    """In a child of fork there are none of the threads, and the workers are the parent's."""
+    """Reset in a child of fork, which has none of the threads; the workers are the parent's."""
     global _lock
     _lock = threading.Lock()
     _kept.clear()

@@ -1,9 +1,9 @@
-"""`Graph.partition`: what of a graph would become a task, and why.
+"""Cut a graph into tasks, with the reasons: `Graph.partition`.
 
-Any order in which each node comes behind what it reads may be cut anywhere, and the pieces depend on each other in no
-circle. The order here is depth first, in which branches lie together, so that cuts leave branches apart. What is cheap
-is in no piece: each that needs it computes it again, which costs less than to send it. Stateful nodes, with all that
-they need, are one piece, in the order they were written.
+Any order in which each node follows what it reads may be cut anywhere, and the pieces depend on each other in no
+circle. The order here is depth first, which keeps branches together, so that cuts separate them. Cheap nodes are in no
+piece: each that needs one computes it again, which costs less than to send it. Stateful nodes, with all that they
+need, are one piece, in the order of the program.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PER_STEP, PER_BYTE, PER_CALL = 2e-6, 2e-10, 1e-3  # seconds of a step, of a byte
 
 @dataclass(frozen=True)
 class Piece:
-    """Nodes that would be one task.
+    """Hold nodes that would be one task.
 
     Attributes
     ----------
@@ -51,13 +51,13 @@ class Piece:
     why: str
 
     def shown(self) -> str:
-        """How many nodes, and their names."""
+        """Return the number of nodes, and their names."""
         return _shown(self.nodes)
 
 
 @dataclass(frozen=True)
 class Partition:
-    """The pieces of a graph, each behind those it reads. As text, a table.
+    """Hold the pieces of a graph, each behind those it reads. As text, a table.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ def _node(leaf: Value | Node) -> Node:
 
 
 def _order(sinks: Iterable[Node], reads: _Reads, before: _Before) -> list[Node]:
-    """What the sinks need, depth first, each node behind what it reads; no inputs and constants."""
+    """Return the nodes that the sinks need, depth first, each behind those it reads, without inputs and constants."""
     seen: set[int] = set()
     order: list[Node] = []
     stack = [(node, False) for node in sinks if node.kind == "py"][::-1]
@@ -188,9 +188,10 @@ def _order(sinks: Iterable[Node], reads: _Reads, before: _Before) -> list[Node]:
 
 
 def _measured(nodes: list[Node], profile: Any) -> dict[int, float]:
-    """Seconds of those that are in the profile, by number. Where a node was created and its name tell it apart.
+    """Return the seconds of nodes that are in the profile, by number.
 
-    A fused group has one time: its nodes share it as they would by estimate.
+    A node is identified by its name and the place of its creation. A fused group has one time: its nodes share it in
+    proportion to their estimates.
     """
     seconds: dict[tuple[str, str], float] = {}
     for row, source in zip(profile.rows, profile._sources, strict=True):
@@ -219,7 +220,7 @@ def _estimate(node: Node) -> float:
 
 
 def _cheap(nodes: list[Node], before: _Before, cost: dict[int, float], but: set[int]) -> set[int]:
-    """Nodes that cost next to nothing with all that they need."""
+    """Return the nodes that cost next to nothing with all that they need."""
     whole: dict[int, float] = {}
     for node in nodes:
         k = node.index
@@ -249,7 +250,7 @@ def _cut(nodes: list[Node], before: _Before, cost: dict[int, float]) -> list[tup
 def _joined(
     cuts: list[tuple[list[Node], bool, str]], reads: _Reads, leaves: list[Any], cost: dict[int, float]
 ) -> tuple[Piece, ...]:
-    """With what they give each other."""
+    """Return the pieces with the values that they give each other."""
     owner: dict[int, int] = {}
     for k, (nodes, _, _) in enumerate(cuts):
         for node in nodes:

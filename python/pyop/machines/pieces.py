@@ -1,6 +1,6 @@
-"""What tasks of Dask do with a piece of a graph, and what comes back when it fails.
+"""Run a piece of a graph in a task of Dask, and return its failures.
 
-An exception travels as Dask sends it, with what it needs to be raised again at the client: a note of the piece and the
+An exception travels as Dask sends it, with all that the client needs to raise it again: a note of the piece and the
 worker, and the call, as ``rerun``.
 """
 
@@ -23,12 +23,12 @@ __all__ = ["Rerun", "block_of", "itself", "picked", "result_of", "run_piece"]
 
 
 def run_piece(plan: Plan, state: Any, what: str, *arrays: Any) -> Any:
-    """A tuple of what the piece gives. `what` names it in errors, `state` is that of `numpy.errstate`."""
+    """Run a piece and return its tuple of results. `what` names it in errors, `state` is that of `numpy.errstate`."""
     return tuple(map(laid, _called(plan, state, what, tuple(map(plain, arrays)))))
 
 
 def block_of(*arrays: Any, plan: Plan, state: Any, what: str) -> Any:
-    """One chunk, of one of each input."""
+    """Return one chunk, computed from one of each input."""
     return _called(plan, state, what, arrays)[0]
 
 
@@ -64,7 +64,7 @@ def _called(plan: Plan, state: Any, what: str, arrays: tuple[Any, ...]) -> Any:
 
 
 def _travels(error: BaseException) -> bool:
-    """Whether Dask can send it, with what it came of, and it keeps `rerun`: a `__reduce__` of its own may not."""
+    """Return whether Dask can send an exception and its causes, and it keeps `rerun`."""
     if not report_of(error).keeps("rerun"):
         return False
     seen: list[BaseException] = []
@@ -80,9 +80,9 @@ def _travels(error: BaseException) -> bool:
 
 
 class Rerun:
-    """A call of a piece, to be made again: ``err.rerun()`` gives what the piece gives.
+    """Repeat a call of a piece: ``err.rerun()`` returns what the piece returns.
 
-    Its pickle has the plan and the arrays, but for very large ones; it is opened when it is called.
+    Its pickle has the plan and the arrays, except for very large ones; it is opened when it is called.
     """
 
     def __init__(self, plan: Plan | None, state: Any, arrays: tuple[Any, ...], packed: Packed | None = None) -> None:
@@ -108,7 +108,7 @@ class Rerun:
 
 
 class _Carried(Exception):
-    """An exception whose own pickle would not be it: unpickled, this is what `Report` makes of it."""
+    """Carry an exception whose own pickle would differ: unpickled, this is what `Report` makes of it."""
 
     def __init__(self, report: Report, what: str, again: Rerun) -> None:
         super().__init__(f"{what}: {report.words}")

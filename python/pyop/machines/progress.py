@@ -1,4 +1,4 @@
-"""How far a long call (a map, a check, a plan) is: a bar of rich in a terminal, or a function that is told."""
+"""Show the progress of a long call (a map, a check, a plan): by a bar of rich, or by the caller's function."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _nobody(done: int, total: int | None) -> None:
 def progress_of(
     progress: bool | Callable[[int, int | None], Any], name: str
 ) -> Iterator[Callable[[int, int | None], Any]]:
-    """What is called with the number of items done and of all, where that is known."""
+    """Yield a function to call with the number of items done and of all, where that is known."""
     if callable(progress):
         yield progress
         return

@@ -1,13 +1,13 @@
-"""Results of pieces in memory that other workers of Dask on this machine map: `transport.py` sends their address.
+"""Put results of pieces into memory that other workers of Dask on this machine map.
 
-A result is an ordinary, writable ndarray over a file without a name (`files.py`), mapped so that what is written into
-the array is copied first and stays in this process, as if each process had an array of its own. While anybody has it,
-the file is what the piece has computed. What was written into the array since is told by the pages that are no longer
-the file's (`place_of`); such an array travels as Dask sends any other.
+`transport.py` sends their address. A result is an ordinary, writable ndarray over a file without a name (`files.py`).
+Its mapping is private: a page that is written is copied first, as if each process had an array of its own. While
+anybody has it, the file is what the piece has computed. Writes into the array since then show by pages that are no
+longer the file's (`place_of`); such an array travels as Dask sends any other.
 
-Lifetime: a segment has the file's descriptor while the array or a view of it lives, so that it may be asked for.
-Readers have mappings and descriptors of their own, which stay right after the first owner has let go or has died.
-Nothing has a name: what is killed leaves nothing behind. Where descriptors or memory run out, results are plain arrays.
+A segment has the file's descriptor while the array or a view of it lives, so that it may be asked for. Readers have
+mappings and descriptors of their own, which stay valid after the first owner has let go or has died. Nothing has a
+name, so a killed process leaves nothing behind. Where descriptors or memory run out, results are plain arrays.
 
 Threads: any; each operation on the table is one of a dict. A child of fork has the mappings and descriptors, too.
 """
@@ -34,7 +34,7 @@ SEGMENT_FROM = 1 << 20  # bytes of a result from which a segment is worth a desc
 
 @dataclass(frozen=True)
 class Place:
-    """Where an array lies that is contiguous."""
+    """Locate a contiguous array."""
 
     address: Address
     size: int
@@ -51,7 +51,7 @@ _segments: dict[int, tuple[File, Any]] = {}
 
 
 def results_of(plan: Plan, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
-    """`plan(*arrays)`, of a plan that gives a tuple; large results are in segments."""
+    """Return `plan(*arrays)`, of a plan that returns a tuple; large results are in segments."""
     kinds = _in_c_order(plan, arrays)
     if kinds is None:
         return tuple(_moved(x, arrays) for x in plan(*arrays))
@@ -69,7 +69,7 @@ def results_of(plan: Plan, arrays: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def place_of(array: Any) -> Place | None:
-    """Where another process, which asks for it, finds all that the array has. None: nowhere."""
+    """Return where another process finds the whole array; None if nowhere."""
     root: Any = array
     while type(root.base) is np.ndarray:
         root = root.base
@@ -91,7 +91,7 @@ def place_of(array: Any) -> Place | None:
 
 
 def arrived(place: Place) -> Any:
-    """The array, in the process that got the address. Raises NotHere."""
+    """Return the array, in the process that got the address. Raises NotHere."""
     file = opened(place.address, place.size, place.stamp)
     array = _shown(file, place.offset, place.dtype, place.shape, place.order)
     array.flags.writeable = place.writable
@@ -107,7 +107,7 @@ def _shown(file: File, offset: int, dtype: Any, shape: Any, order: Any) -> Any:
 
 
 def _moved(x: Any, arrays: tuple[Any, ...]) -> Any:
-    """A result that was computed elsewhere, in a segment, if it is large and its own."""
+    """Return a result in a segment, if it is large and its own; else as it is."""
     if type(x) is not np.ndarray or x.nbytes < SEGMENT_FROM or x.dtype.hasobject:
         return x
     flags = x.flags
@@ -126,9 +126,9 @@ def _file(size: int) -> File | None:
 
 
 def _in_c_order(plan: Plan, arrays: tuple[Any, ...]) -> list[np.dtype[Any]] | None:
-    """The dtypes of results that have the arrays' shape and C's order, some of them large. None: not so, or not known.
+    """Return the dtypes of results with the arrays' shape and C order, if some are large; else None.
 
-    Ufuncs of arrays of one shape, all in C's order, make arrays in C's order; other nodes give views, or other orders.
+    Ufuncs of arrays of one shape, all in C order, make arrays in C order; other nodes give views, or other orders.
     """
     large = [x for x in arrays if not isinstance(x, (int, float, complex, np.generic)) and np.ndim(x)]
     if not large or plan._writes or any(type(x) is not np.ndarray or not x.flags.c_contiguous for x in large):
@@ -170,7 +170,7 @@ _FILED, _SWAPPED, _PRESENT = (np.uint64(1 << bit) for bit in (61, 62, 63))
 
 
 def _is_written(array: Any) -> bool:
-    """Whether a page of it is no longer the file's, as the kernel tells (its pagemap.rst)."""
+    """Return whether a page of an array is no longer the file's, as the kernel tells (its pagemap.rst)."""
     start = array.__array_interface__["data"][0]
     first, last = start // mmap.PAGESIZE, (start + array.nbytes - 1) // mmap.PAGESIZE
     size = 8 * (last - first + 1)

@@ -1,8 +1,8 @@
-"""What travels to a worker, and what it does there.
+"""Define what is sent to a worker, and run it there.
 
-A callable is sent once a worker: a task names it by the digest of its pickle, and a worker that does not have it finds
-it in memory of the client's, or says that it is `Lacking`, whereupon the task is sent again with all in it. Nothing is
-asked of an engine but that it calls `run_task` with one argument and gives back what that returns.
+A callable is sent once for each worker. A task names it by the digest of its pickle. A worker that lacks it finds it in
+the client's memory, or answers `Lacking`, whereupon the task is sent again with all in it. An engine only has to call
+`run_task` with one argument and to return its result.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Warned = tuple[str, type[Warning], str, int]  # message, category, file, line
 
 @dataclass(frozen=True)
 class Task:
-    """Calls of one callable.
+    """Hold calls of one callable.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Done:
-    """A list of results, as many as calls were made; how long these took, and what they have warned of."""
+    """Hold one result for each call, their duration, and their warnings."""
 
     results: Packed
     seconds: float
@@ -75,7 +75,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Failed:
-    """The results before it are lost: they are computed again, if anybody wants them."""
+    """Hold a failure. The results before it are lost, and computed again if needed."""
 
     index: int
     report: Report
@@ -84,7 +84,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Lacking:
-    """The worker sees nothing of the client's memory: send all in the task."""
+    """Tell that the worker cannot see the client's memory: send all in the task."""
 
 
 _lock = threading.Lock()
@@ -92,7 +92,7 @@ _callees: OrderedDict[str, Callable[..., Any]] = OrderedDict()
 
 
 def run_task(task: Task) -> Done | Failed | Lacking:
-    """On the worker."""
+    """Run a task, on the worker."""
     try:
         callee = _callee(task)
         calls = unpack(task.arguments)
@@ -166,7 +166,7 @@ def _callee(task: Task) -> Callable[..., Any]:
 
 @functools.cache
 def _thread_pools() -> Any:
-    """Of BLAS and OpenMP, found once: that takes milliseconds."""
+    """Return the thread pools of BLAS and OpenMP, found once: that takes milliseconds."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:
@@ -175,6 +175,6 @@ def _thread_pools() -> Any:
 
 
 def _single_threaded() -> Any:
-    """There is a worker for each core: a BLAS that starts as many threads in each of them is in its own way."""
+    """Limit BLAS to one thread: there is a worker for each core, and more threads would compete."""
     pools = _thread_pools()
     return nullcontext() if pools is None else pools.limit(limits=1)

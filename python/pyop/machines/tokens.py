@@ -1,4 +1,4 @@
-"""`__dask_tokenize__`: equal content, equal token, in any process."""
+"""Give equal content an equal token for Dask, in any process: `__dask_tokenize__`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["tokenize"]
 
 
 def tokenize(self: Any) -> tuple[str, str]:
-    """What Dask knows it by: a digest of its pickle."""
+    """Return the token by which Dask knows it: a digest of its pickle."""
     packed = pack(self, dumps=cloudpickle_dumps())
     found = hashlib.sha256(packed.pickled)
     for each in packed.inline:

@@ -1,14 +1,14 @@
-"""How arrays of segments go from one worker of Dask to another: as an address, and nothing is copied.
+"""Send arrays of segments from one worker of Dask to another as an address, without a copy.
 
-A worker says in the handshake of each connection that it opens to another worker who it is, and shows memory of its
-own. Dask passes that on to whoever serialises for this connection: `_serialized` stands before Dask's own function for
-ndarrays, and sends an address to those whose memory can be opened from here and who have the same rights, so that they
-can open ours. All else (arrays of others, workers elsewhere, scheduler, clients, the disk) is Dask's own function's.
+In the handshake of each connection that it opens to another worker, a worker tells who it is, and shows memory of its
+own. Dask passes that on to whoever serialises for this connection. `_serialized` stands before Dask's own function for
+ndarrays. It sends an address to those whose memory can be opened from here and who have the same rights, so that they
+can open ours. All else (arrays of others, workers elsewhere, scheduler, clients, the disk) is left to Dask's function.
 
-Lifetime: Dask holds what it sends until the reader has answered. A sender that has died meanwhile is an OSError, as for
-any connection; Dask asks another worker, or computes again.
+Dask holds what it sends until the reader has answered. A sender that has died meanwhile is an OSError, as for any
+connection; Dask asks another worker, or computes again.
 
-Threads: of the worker's loop, and those that it lends to serialisation; what is kept is written once.
+Threads: of the worker's loop, and those that it lends to serialisation; state is written once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _shown: list[Memory] = []  # what others open to see whether they can
 
 
 def shares() -> bool:
-    """Whether this runs as a task of a worker that other processes may ask for its result."""
+    """Return whether this is a task of a worker that other processes may ask for its result."""
     worker = dask_worker()
     return worker is not None and enlist(worker)
 
@@ -62,7 +62,7 @@ def enlist(dask_worker: Any) -> bool:
 
 
 def enlist_all(client: Any) -> None:
-    """The workers that a client has, once. Others follow with a first piece, which gets its inputs as Dask sends."""
+    """Enlist the workers of a client, once. Later ones follow with a first piece, whose inputs Dask sends itself."""
     if client in _clients:
         return
     _clients.add(client)
@@ -88,7 +88,7 @@ def _register() -> None:
 
 
 class _Sent:
-    """A place, whose pickle is the array there."""
+    """Hold a place, whose pickle is the array there."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -106,7 +106,7 @@ def _received(place: Place) -> Any:
 
 @functools.lru_cache(1024)
 def _can_open(told: str) -> bool:
-    """Whether the process that says this sees what this one does."""
+    """Return whether the process that sent this text sees what this one does."""
     try:
         rights, *numbers = told.rsplit(maxsplit=4)
         pid, fd, device, inode = map(int, numbers)
@@ -119,7 +119,7 @@ def _can_open(told: str) -> bool:
 
 
 def _rights() -> str | None:
-    """All that decides which files of processes this one may open: two that have the same may open each other's."""
+    """Return all rights that decide which files of processes this one may open; equal rights open each other's."""
     try:
         with open("/proc/self/status") as file:
             lines = [line for line in file if line.startswith(("Uid:", "Gid:", "CapPrm:", "CapEff:"))]
@@ -131,7 +131,7 @@ def _rights() -> str | None:
 
 
 def _who() -> str:
-    """What this process says of itself."""
+    """Return the text by which this process identifies itself."""
     if not _shown or _shown[0].address.pid != os.getpid():
         _shown[:] = [Memory()]
     address = _shown[0].address

@@ -1,6 +1,6 @@
-"""A process of our own: `main` reads tasks from a socket and answers each, until the socket is closed.
+"""Run a process of our own: `main` reads tasks from a socket and answers each, until the socket is closed.
 
-It ends with the client: a socket whose other end is gone, however that came about, reads as closed.
+It ends with the client: a socket whose other end is gone, for any reason, reads as closed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def send(connection: socket.socket, thing: Any) -> None:
 
 
 def receive(connection: socket.socket) -> Any:
-    """The next object. EOFError: the other end is gone."""
+    """Return the next object; EOFError if the other end is gone."""
     (length,) = _LENGTH.unpack(_exactly(connection, _LENGTH.size))
     return pickle.loads(_exactly(connection, length))
 
