@@ -1,4 +1,4 @@
-"""Graphs that travel: to ONNX models and back, with PythonOp for what only Python can do.
+"""Export graphs to ONNX models and load them, with PythonOp for calls that only Python can make.
 
 Needs the ``onnx`` package: ``pip install 'pyop-core[onnx]'``.
 

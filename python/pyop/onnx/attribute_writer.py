@@ -1,4 +1,4 @@
-"""The attributes of PythonOp and PythonOpGrad, written: in each dialect what it has words for."""
+"""Write the attributes of PythonOp and PythonOpGrad, in each dialect as far as it has words."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The attributes of PythonOp and PythonOpGrad: read with every doubt, since a file may say anything.
+"""Read the attributes of PythonOp and PythonOpGrad without trust, since a file may say anything.
 
-`Forward` and `Backward` are what a node says, checked. Nothing here runs or imports anything.
+`Forward` and `Backward` hold what a node says, checked. Nothing here runs or imports anything.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ BACKWARD = _COMMON | {"output_convention": _STRING, "output_tensor_requires_grad
 
 @dataclass(frozen=True)
 class Port:
-    """Element type and rank of one tensor of a node."""
+    """Describe one tensor of a node: element type and rank."""
 
     code: int
     rank: int
 
     @property
     def dtype(self) -> Any:
-        """The dtype; None for text."""
+        """Return the dtype; None for text."""
         return dtype_of(self.code)
 
     def __str__(self) -> str:
@@ -79,7 +79,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Forward:
-    """What a PythonOp says."""
+    """Hold the checked attributes of a PythonOp."""
 
     label: str
     name: str  # of the function
@@ -98,7 +98,7 @@ class Forward:
 
 @dataclass(frozen=True)
 class Backward:
-    """What a PythonOpGrad says."""
+    """Hold the checked attributes of a PythonOpGrad."""
 
     label: str
     name: str
@@ -113,7 +113,7 @@ class Backward:
 
 
 def node_label(node: Any) -> str:
-    """A node in words: ``PythonOp node 'n0'``."""
+    """Return a node in words: ``PythonOp node 'n0'``."""
     kind = f"{printable(node.op_type):.80} node"
     if node.name:
         return f"{kind} {node.name!r:.80}"
@@ -121,7 +121,7 @@ def node_label(node: Any) -> str:
 
 
 class _Reader:
-    """The attributes of one node by name, of the types that they must have."""
+    """Read the attributes of one node by name, and check their types."""
 
     def __init__(self, node: Any, known: dict[str, int]) -> None:
         self.label = node_label(node)
@@ -205,7 +205,7 @@ class _Reader:
 
 
 def read_forward(node: Any, strict: bool = True, pointers: dict[int, Any] | None = None) -> Forward:
-    """What a PythonOp node says; a ValueError that names node and attribute if these are malformed.
+    """Return the attributes of a PythonOp node; ValueError that names node and attribute if they are malformed.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ def read_forward(node: Any, strict: bool = True, pointers: dict[int, Any] | None
 
 
 def _keywords(reader: _Reader, node: Any, told: tuple[str, ...] | None, n_arguments: int) -> tuple[str, ...] | None:
-    """The names of the last arguments, by the name of the function or else by the metadata of the node."""
+    """Return the names of the last arguments, by the name of the function or else by the metadata of the node."""
     if told is not None:
         if len(set(told)) != len(told) or len(told) > n_arguments:
             attribute = "name" if reader.has("name") else "func_name"
@@ -282,7 +282,7 @@ def _keywords(reader: _Reader, node: Any, told: tuple[str, ...] | None, n_argume
 
 
 def _written(reader: _Reader, name: str, count: int, inputs: int) -> frozenset[int]:
-    """Inputs whose memory the results may reuse: the function may write into them."""
+    """Return the inputs whose memory the results may reuse: the function may write into them."""
     entries = reader.ints(name)
     if reader.has(name) and len(entries) != count:
         reader.fail(name, f"has {len(entries)} entries for {count} outputs")
@@ -345,7 +345,7 @@ def _tuples(reader: _Reader, family: str) -> list[tuple[int, list[Any]]]:
 
 
 def read_backward(node: Any) -> Backward:
-    """What a PythonOpGrad node says; a ValueError that names node and attribute if these are malformed."""
+    """Return the attributes of a PythonOpGrad node; ValueError that names node and attribute if they are malformed."""
     reader = _Reader(node, BACKWARD)
     if not node.input or not node.input[0]:
         raise ValueError(f"{reader.label} must have the context as its first input")

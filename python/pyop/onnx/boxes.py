@@ -1,4 +1,4 @@
-"""What is no array, on its way through a graph: a missing result, a sequence, a map.
+"""Carry objects that are no arrays through a graph: a missing result, a sequence, a map.
 
 Values of a graph are arrays. ONNX has sequences, optionals and maps too, and a PythonOp may leave a result out. Those
 travel as an object array of rank 0 with one `Boxed` in it, which is taken out again where the graph ends.
@@ -16,7 +16,7 @@ __all__ = ["Boxed", "Unboxing", "box", "unbox"]
 
 
 class Boxed:
-    """One object that is no array."""
+    """Hold one object that is no array."""
 
     __slots__ = ("value",)
 
@@ -28,7 +28,7 @@ class Boxed:
 
 
 def box(value: Any) -> np.ndarray[Any, Any]:
-    """An array that carries any object: how a sequence, a map or None is fed to a loaded graph.
+    """Return an array that carries any object, to feed a sequence, a map or None to a loaded graph.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def box(value: Any) -> np.ndarray[Any, Any]:
 
 
 def unbox(array: Any) -> Any:
-    """The object in a box; anything else as it is."""
+    """Return the object in a box; anything else as it is."""
     if type(array) is np.ndarray and array.ndim == 0 and array.dtype == object:
         inside = array.item()
         if type(inside) is Boxed:
@@ -61,7 +61,7 @@ def unbox(array: Any) -> Any:
 
 
 class Unboxing:
-    """A TreeDef that takes things out of their boxes on the way."""
+    """Take objects out of their boxes while a TreeDef rebuilds containers."""
 
     __slots__ = ("structure",)
 
@@ -69,5 +69,5 @@ class Unboxing:
         self.structure = structure
 
     def unflatten(self, leaves: Any) -> Any:
-        """As `TreeDef.unflatten`."""
+        """Rebuild containers, as `TreeDef.unflatten`."""
         return self.structure.unflatten([unbox(leaf) for leaf in leaves])

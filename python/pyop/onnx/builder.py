@@ -1,4 +1,4 @@
-"""A model under construction: names, operators, constants, and what is known of its tensors.
+"""Build a model: names, operators, constants, and what is known of its tensors.
 
 Each is an object of its own; `ModelBuilder` holds them and makes the ModelProto.
 """
@@ -25,7 +25,7 @@ _SMALL = 1024  # bytes of constants: larger ones tell inference nothing but thei
 
 
 class Names:
-    """Names of one kind, each of which is given once."""
+    """Give out names of one kind, each once."""
 
     def __init__(self) -> None:
         self.taken: set[str] = set()
@@ -41,7 +41,7 @@ class Names:
 
 
 class Types:
-    """What is known of the tensors of a model: by declaration, else by ONNX's inference."""
+    """Hold what is known of the tensors of a model: by declaration, else by ONNX's inference."""
 
     def __init__(self, builder: ModelBuilder) -> None:
         self.builder = builder
@@ -98,7 +98,7 @@ class Types:
 
 
 class ModelBuilder:
-    """The parts of a model of some version of ONNX's operators."""
+    """Hold the parts of a model of some version of ONNX's operators."""
 
     def __init__(self, version: int = OPSET) -> None:
         self.fresh = Names().fresh  # gives names for tensors
@@ -168,7 +168,7 @@ def _is_complete(kind: Any) -> bool:
 
 
 def element_type(dtype: np.dtype[Any]) -> int:
-    """The element type of a dtype, text for objects as the py_func family has it; ValueError if ONNX has none."""
+    """Return the element type of a dtype, text for objects as in the py_func family; ValueError if ONNX has none."""
     return STRING if dtype.kind in "OS" else code_of(dtype)
 
 

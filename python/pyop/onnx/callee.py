@@ -1,9 +1,8 @@
-"""What a PythonOp node calls, and how: the name of a function, and the names of its last arguments.
+"""Encode what a PythonOp node calls: the name of a function, and the names of its last arguments.
 
-Other tools drop what a node has beside its attributes, so nothing that changes a call stands there. Static arguments
-of an op are written all, with their defaults, in the order in which they are declared, and are known by that. What
-does not go that way is part of the name: ``mine.f(k=, shift=)`` has its last two arguments by keyword, and
-``mine.f(b'')`` takes text as bytes.
+Other tools drop everything of a node but its attributes, so nothing else may change a call. All static arguments of an
+op are written, with their defaults, in the order of their declaration, which identifies them. Anything else is part of
+the name: ``mine.f(k=, shift=)`` has its last two arguments by keyword, and ``mine.f(b'')`` takes text as bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _WITH_PARTS = re.compile(r"(?P<path>.*[^()])\((?P<parts>b''|(?:b'', )?[^\W\d]\w*
 
 
 class Callee(NamedTuple):
-    """What the name in a node says."""
+    """Hold what the name in a node says."""
 
     path: str  # the name of the function
     keywords: tuple[str, ...] | None = None  # the names of its last arguments, if they are told
@@ -31,7 +30,7 @@ class Callee(NamedTuple):
 
 
 class GivenNames:
-    """The names that a caller of `export` gives to functions, or to ops of them."""
+    """Hold the names that a caller of `export` gives to functions, or to ops of them."""
 
     def __init__(self, names: Mapping[Any, str] | None) -> None:
         self._keys: dict[Any, Any] = {}  # what the caller wrote, by the function that a node calls
@@ -63,7 +62,7 @@ class GivenNames:
 
 
 def write_callee(callee: Callee) -> str:
-    """The name for a node; ValueError if that of the function would be taken for one with more in it."""
+    """Return the name for a node; ValueError if that of the function would be read as one with more in it."""
     if read_callee(callee.path).path != callee.path:
         raise ValueError(
             f"{callee.path!r:.200} is no name for a function: it ends as if it named arguments; "
@@ -74,7 +73,7 @@ def write_callee(callee: Callee) -> str:
 
 
 def read_callee(name: str) -> Callee:
-    """What a name says."""
+    """Return what a name says."""
     found = _WITH_PARTS.fullmatch(name)
     if found is None:
         return Callee(name)
@@ -92,7 +91,7 @@ def _parameters(fn: Callable[..., Any], declared: int | None) -> Parameters:
 def declared_statics(
     fn: Callable[..., Any], given: dict[str, Any], declared: int | None = None
 ) -> tuple[dict[str, Any], bool]:
-    """All static arguments of a call of an op, as they are declared, and whether their number tells the names.
+    """Return all static arguments of a call of an op, as declared, and whether their number identifies them.
 
     Parameters behind the `declared` arrays of the op are static; those that are not given have their defaults.
     """
@@ -107,10 +106,10 @@ def declared_statics(
 def static_names(
     fn: Callable[..., Any], constants: Sequence[bool], is_op: bool, declared: int | None = None
 ) -> tuple[str, ...]:
-    """The names of the last arguments of a call, of which a node tells none.
+    """Return the names of the last arguments of a call whose node gives none.
 
-    `constants` says which arguments are constants. For an op arrays are tensors, so that any of them is a static
-    argument. A ValueError says that the names cannot be known, and arguments would be passed under those of others.
+    `constants` says which arguments are constants. For an op arrays are tensors, so that any constant is a static
+    argument. ValueError if the names cannot be known: arguments would be passed under those of others.
     """
     parameters = _parameters(fn, declared)
     statics, count = parameters.statics, len(constants)

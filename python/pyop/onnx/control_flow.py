@@ -1,8 +1,8 @@
-"""Loops and branches as ONNX has them: `Loop` and `If`, with the bodies as graphs inside, which read what stays the
-same from the graph around them.
+"""Write loops and branches as ONNX's `Loop` and `If`, with the bodies as graphs inside.
 
-ONNX counts iterations from 0 and asks its condition for the next iteration, pyop's Loop asks before each: the condition
-is written twice, in front of the loop and at the end of the body.
+A body reads what stays the same from the graph around it. ONNX counts iterations from 0 and asks its condition for the
+next iteration, pyop's Loop asks before each. So the condition is written twice, in front of the loop and at the end of
+the body.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BOOL = np.dtype(np.bool_)
 
 
 class Inner(ModelBuilder):
-    """The graph inside a node: names are those of the model, nodes and constants its own."""
+    """Build the graph inside a node: names are those of the model, nodes and constants its own."""
 
     def __init__(self, outer: ModelBuilder) -> None:
         super().__init__(outer.opsets[""])
@@ -55,7 +55,7 @@ class Inner(ModelBuilder):
 
 
 def is_control_flow(node: Node) -> bool:
-    """Whether a node is a loop or a branch."""
+    """Return whether a node is a loop or a branch."""
     return isinstance(unwrapped(node.function), (Loop, Branch))
 
 
@@ -139,7 +139,7 @@ def _part(outer: Exporter, builder: Any, part: Graph, given: Sequence[Operand], 
 
 
 def _with(builder: Any, base: str) -> Callable[..., Operand]:
-    """What adds an operator."""
+    """Return a function that adds an operator."""
 
     def add(op_type: str, *inputs: Any, **attributes: Any) -> Operand:
         emitter = Emitter(builder, base, {}, ())

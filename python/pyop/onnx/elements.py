@@ -1,4 +1,4 @@
-"""Element types, sizes and contents of tensors: what ONNX calls them, what NumPy and pyop call them."""
+"""Convert element types, sizes and contents of tensors between ONNX, NumPy and pyop."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _CODES: dict[Any, int] = {dtype: code for code, dtype in _DTYPES.items()}
 
 
 def dtype_of(code: int) -> np.dtype[Any] | None:
-    """The dtype of an element type, None for text, which NumPy has several for; ValueError if there is no such type."""
+    """Return the dtype of an element type, None for text, which has several; ValueError if there is no such type."""
     if code not in _DTYPES and code != STRING:
         raise ValueError(f"{code} is not an element type of ONNX")
     return _DTYPES.get(code)
 
 
 def code_of(dtype: Any) -> int:
-    """The element type of a dtype; ValueError if ONNX has none for it."""
+    """Return the element type of a dtype; ValueError if ONNX has none for it."""
     dtype = np.dtype(dtype)
     if dtype.kind in "UT":
         return STRING
@@ -42,17 +42,17 @@ def code_of(dtype: Any) -> int:
 
 
 def name_of(code: int) -> str:
-    """What to call an element type in a message."""
+    """Return the name of an element type in a message."""
     return "string" if code == STRING else str(_DTYPES.get(code, f"element type {code}"))
 
 
 def printable(text: object) -> str:
-    """A stranger's text, which must not speak to the terminal, or turn the direction of what follows."""
+    """Return untrusted text with escapes for characters that would control the terminal, or the text direction."""
     return "".join([c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text)])
 
 
 def to_array(tensor: Any, what: str) -> np.ndarray[Any, Any]:
-    """The array of a TensorProto; ValueError if its bytes, dims and element type do not fit together."""
+    """Return the array of a TensorProto; ValueError if its bytes, dims and element type do not fit together."""
     if tensor.data_location == TensorProto.EXTERNAL:
         raise ValueError(f"{what} is kept in another file: load the model by its path")
     if any(size < 0 for size in tensor.dims):
@@ -65,7 +65,7 @@ def to_array(tensor: Any, what: str) -> np.ndarray[Any, Any]:
 
 
 def _size_of(dim: Any, what: str) -> int | Dim | None:
-    """A size of a TypeProto; None where it may be any."""
+    """Return a size of a TypeProto; None where it may be any."""
     case = dim.WhichOneof("value")
     if case == "dim_value":
         if dim.dim_value < 0:
@@ -78,7 +78,7 @@ def _size_of(dim: Any, what: str) -> int | Dim | None:
 
 
 def spec_of(kind: Any, what: str) -> Spec | None:
-    """The spec of a TypeProto, None for what is no tensor; ValueError if NumPy has no such arrays."""
+    """Return the spec of a TypeProto, None if it is no tensor; ValueError if NumPy has no such arrays."""
     case = kind.WhichOneof("value")
     if case is None:
         return Spec()

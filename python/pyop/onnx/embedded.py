@@ -1,7 +1,7 @@
-"""Functions that a model holds by value, in its metadata, as pickles.
+"""Embed functions by value in the metadata of a model, as pickles.
 
-What is written at one time is one pickle, so that functions that share something share it still. Those of a model that
-was loaded are carried on as they are; nobody has to trust it for that.
+Functions that are written at one time are one pickle, so that they still share what they shared. Those of a loaded
+model are passed on unchanged, which needs no trust in it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _KEY = "pyop.functions"
 
 
 class Embedded:
-    """What a model holds by value: pickles of dicts, left alone until somebody who may asks for one of their names.
+    """Hold a model's functions by value: pickles of dicts, left alone until one of their names is asked for and
+    trusted.
 
     The first that has a name counts.
     """
@@ -31,7 +32,7 @@ class Embedded:
 
     @classmethod
     def of(cls, model: Any) -> Embedded:
-        """Those of a model; ValueError if its metadata are malformed."""
+        """Return those of a model; ValueError if its metadata are malformed."""
         text = next((entry.value for entry in model.metadata_props if entry.key == _KEY), "[]")
         try:
             return cls([(map(str, found["names"]), base64.b85decode(found["pickle"])) for found in json.loads(text)])
@@ -45,7 +46,7 @@ class Embedded:
             model.metadata_props.add(key=_KEY, value=json.dumps(found))
 
     def with_objects(self, objects: Mapping[str, Any], found_in: Mapping[str, str] | None = None) -> Embedded:
-        """These, and objects that are stored now; the ValueError for one that has no pickle says where it was found."""
+        """Return these with more objects, stored now; ValueError, with the place, for one that has no pickle."""
         if not objects:
             return self
         try:
@@ -71,7 +72,7 @@ class Embedded:
         return {"pickles": self.pickles, "_made": {}}
 
     def get(self, name: str, trust: Trust) -> Any:
-        """The object of a name; a str that says why there is none. Runs code of the model, if it is trusted so far."""
+        """Return the object of a name, or a str with the reason. Runs code of the model, if it is trusted so far."""
         if not trust.pickles:
             return 'the model stores it by value, and only trust="pickles" makes such functions'
         k, data = next((k, data) for k, (names, data) in enumerate(self.pickles) if name in names)

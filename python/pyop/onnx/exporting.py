@@ -1,4 +1,4 @@
-"""From a Graph to an ONNX model: operators where ONNX has them, PythonOp for the rest."""
+"""Export a Graph as an ONNX model: operators where ONNX has them, PythonOp for the rest."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def export(
 
 
 class Exporter(GraphWriter):
-    """Writes a graph: every node, or an error."""
+    """Write every node of a graph, or raise."""
 
     def __init__(self, graph: Graph, dialect: str, given_names: GivenNames) -> None:
         self.needed = _needed(graph)
@@ -132,7 +132,7 @@ class Exporter(GraphWriter):
         return made
 
     def of_part(self, part: Graph, builder: ModelBuilder, results: Sequence[Value]) -> _Part:
-        """What writes a part of a loop or branch, into the graph inside its node."""
+        """Return a writer of a part of a loop or branch, into the graph inside its node."""
         return _Part(self, part, builder, results)
 
     def node(self, node: Node) -> None:
@@ -224,7 +224,7 @@ class Exporter(GraphWriter):
 
 
 class _Part(Exporter):
-    """Writes what some Values in the body of a loop or branch need."""
+    """Write the nodes that some Values in the body of a loop or branch need."""
 
     def __init__(self, outer: Exporter, part: Graph, builder: ModelBuilder, results: Sequence[Value]) -> None:
         GraphWriter.__init__(self, part, builder)
@@ -251,7 +251,7 @@ class _Part(Exporter):
 
 
 def _needed(graph: Graph) -> set[int]:
-    """The indices of the nodes that the outputs need, and of those that are stateful."""
+    """Return the indices of the nodes that the outputs need, and of stateful ones."""
     graph._check_no_writes("a model has no arguments that it could change: return what is written, as a result")
     leaves = graph._output_leaves()[0] if graph._outputs is not None else []
     pending = [leaf.node.index if isinstance(leaf, Value) else leaf.index for leaf in leaves]
@@ -271,7 +271,7 @@ def _needed(graph: Graph) -> set[int]:
 
 
 def _output_places(graph: Graph) -> list[tuple[Value, str]]:
-    """The output Values and the names that they are to have; "" for their own."""
+    """Return the output Values and the names that they are to have; "" for their own."""
     if graph._outputs is None:
         return []
     leaves, structure = graph._output_leaves()

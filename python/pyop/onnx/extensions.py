@@ -1,8 +1,8 @@
-"""PyOp of onnxruntime-extensions: Python functions that stock onnxruntime calls.
+"""Write PyOp of onnxruntime-extensions: Python functions that stock onnxruntime calls.
 
 There a custom operator is known by its name alone, so every function and set of constants becomes an operator of its
-own in the domain ``ai.onnx.contrib``; what it stands for is in the model's metadata. An exception in such an operator
-ends the process, which nothing here can change: the operators print it first.
+own in the domain ``ai.onnx.contrib``, described in the model's metadata. An exception in such an operator ends the
+process, which nothing here can change: the operators print it first.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def write_extension(nodes: PythonNodes, call: Any) -> None:
 
 
 def _operator_name(described: dict[str, Any]) -> str:
-    """The name of an operator: all models of a process share them, so that it tells everything that matters."""
+    """Return a name for an operator that encodes all that matters, as all models of a process share the names."""
     base = re.sub(r"\W+", "_", str(described["function"])).strip("_") or "op"
     return f"{base}_{hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:12]}"
 
@@ -135,10 +135,10 @@ def register_extensions(
 
 
 def _make_room(onnx_op: Any, kind: Any) -> None:
-    """Before an operator is added: the list of onnxruntime-extensions moves when it has no room, under living sessions.
+    """Make room for an operator: the list of onnxruntime-extensions moves when it is full, under living sessions.
 
-    A session has the address of its operators in that list, whose room doubles. It is given much at first; when that is
-    used up it must be said, since such a session ends the process when it runs.
+    A session has the address of its operators in that list, whose room doubles. It starts with much. When that is used
+    up a warning is given, since such a session ends the process when it runs.
     """
     if not _registered:
         for k in range(_ROOM // 2 + 1):

@@ -1,4 +1,4 @@
-"""`GraphWriter`: the nodes of a graph in a model under construction, as far as ONNX has operators for them."""
+"""Write the nodes of a graph into a model under construction, as far as ONNX has operators for them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["GraphWriter"]
 
 
 class GraphWriter:
-    """Writes nodes of a graph into a model under construction."""
+    """Write nodes of a graph into a model under construction."""
 
     def __init__(self, graph: Graph, builder: ModelBuilder) -> None:
         self.graph = graph
@@ -95,7 +95,10 @@ def _give_out(emitter: Emitter, results: list[Operand], outputs: list[Operand]) 
 
 
 def _computed(call: NodeCall) -> NodeCall:
-    """For an augmented assignment the operator, if one gives its bits: results are cast to the dtype of their node."""
+    """Return the call of the operator for an augmented assignment, if that gives its bits.
+
+    Results are cast to the dtype of their node.
+    """
     dtypes = [x.dtype for x in call.args if isinstance(x, Operand)]
     known = all(isinstance(dtype, np.dtype) and dtype.kind in "fiub" for dtype in dtypes)
     return replace(call, function=call.function.ufunc) if known and isinstance(call.function, InPlace) else call

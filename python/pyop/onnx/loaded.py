@@ -1,4 +1,4 @@
-"""`LoadedGraph`: a graph that came from an ONNX model, and can become one again."""
+"""Define `LoadedGraph`, a graph that came from an ONNX model, and can become one again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["LoadedGraph", "ModelFacts", "facts_of"]
 
 @dataclass
 class ModelFacts:
-    """What a model says and the nodes of its graph do not."""
+    """Hold what a model says beside the nodes of its graph."""
 
     defaults: dict[str, Any] = field(default_factory=dict)  # arrays of inputs that need not be fed
     fixed: dict[str, int] = field(default_factory=dict)  # inputs that became constants, and the index of the constant
@@ -55,7 +55,7 @@ def facts_of(_home: Any, description: Mapping[str, Any]) -> ModelFacts:
 
 
 class LoadedGraph(Graph):
-    """A Graph of an ONNX model: its results may be sequences, maps or missing.
+    """Represent the Graph of an ONNX model, whose results may be sequences, maps or missing.
 
     More nodes can be added to it, ``with graph: ...``, and other outputs declared; it is exported and saved with them.
     """
@@ -94,7 +94,7 @@ class LoadedGraph(Graph):
 
     @property
     def defaults(self) -> Mapping[str, Any]:
-        """The arrays that the model has for inputs which need not be fed: those of ``load(..., overridable=...)``."""
+        """Return the model's arrays for inputs which need not be fed: those of ``load(..., overridable=...)``."""
         return dict(self._facts.defaults)
 
     def _feeds(self, feeds: Mapping[Any, Any]) -> tuple[list[Value], list[Any]]:

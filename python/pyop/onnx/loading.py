@@ -1,4 +1,4 @@
-"""From an ONNX model to a Graph. Nothing of the model runs here, and nothing is imported but what `trust` allows."""
+"""Load an ONNX model as a Graph. Nothing of the model runs here, and `trust` decides what is imported."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def load(
     pointers: dict[int, Any] | None = None,
     overridable: Iterable[str] | bool = (),
 ) -> LoadedGraph:
-    """A Graph of an ONNX model, with PythonOp nodes of either dialect among its operators.
+    """Return a Graph of an ONNX model, with PythonOp nodes of either dialect among its operators.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def load(
 
 
 def read_model(model: Any, *, external: bool = True) -> Any:
-    """The ModelProto of a path, bytes or itself, with what a file keeps in others; ValueError if it is none."""
+    """Return the ModelProto of a path, bytes or itself, with external data; ValueError if it is none."""
     proto = model
     if isinstance(model, str | os.PathLike | bytes | bytearray | memoryview):
         path = os.fspath(model) if isinstance(model, str | os.PathLike) else None

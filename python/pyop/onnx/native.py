@@ -1,7 +1,7 @@
-"""Operators of ONNX that are NumPy functions: their nodes run natively, and their specs are known.
+"""Map operators of ONNX to NumPy functions: their nodes run natively, and their specs are known.
 
-Only where dtypes are known and NumPy's function gives the bits of the reference implementation; everything else is left
-to that.
+This is done only where dtypes are known and NumPy's function gives the bits of the reference implementation, which
+evaluates everything else.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def native(
 
 
 class OnnxNode:
-    """A node of the model, its inputs as Values."""
+    """Hold a node of the model, with its inputs as Values."""
 
     def __init__(self, node: Any, values: list[Any], version: int) -> None:
         self.node = node
@@ -84,27 +84,29 @@ class OnnxNode:
         return tuple(self.attributes[name].ints) if name in self.attributes else None
 
     def known(self, k: int) -> Any:
-        """A constant input, or None."""
+        """Return a constant input, or None."""
         if k >= len(self.values) or self.values[k].node.kind != "constant":
             return None
         return self.values[k].graph.run(self.values[k])
 
     def integer(self, name: str, default: int) -> int:
-        """An attribute."""
+        """Return an integer attribute."""
         return int(self.attributes[name].i) if name in self.attributes else default
 
     def number(self, name: str, default: float) -> float:
-        """An attribute."""
+        """Return a float attribute."""
         return float(self.attributes[name].f) if name in self.attributes else default
 
 
 def _is_foreign(dtype: np.dtype[Any]) -> bool:
-    """Whether a dtype is of another package: some of eight bits look like floats."""
+    """Return whether a dtype is of another package: some of eight bits look like floats."""
     return dtype.isbuiltin == 2
 
 
 def native_nodes(node: Any, values: list[Value | None], version: int) -> list[Value] | None:
-    """The results of an operator as nodes of NumPy functions; None if it is left to the reference implementation."""
+    """Return the results of an operator as nodes of NumPy functions; None if the reference implementation has to
+    run.
+    """
     rule = RULES.get(node.op_type)
     if rule is None or len(node.output) != 1 or not node.output[0] or not values:
         return None

@@ -1,4 +1,4 @@
-"""Operators of ONNX that move elements, reduce along axes or multiply matrices, as NumPy functions."""
+"""Map operators of ONNX that move elements, reduce along axes or multiply matrices to NumPy functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__: list[str] = []
 
 
 def _axes(n: OnnxNode, since: int) -> tuple[int, ...] | None:
-    """The axes that an operator has, since some version as its second input; None if they are not known, or wrong."""
+    """Return the axes of an operator, an input since some version; None if they are unknown, or wrong."""
     if n.version >= since:
         found = n.known(1) if len(n.values) == 2 else None
         axes = None if found is None or found.ndim != 1 else tuple(map(int, found))
@@ -23,14 +23,14 @@ def _axes(n: OnnxNode, since: int) -> tuple[int, ...] | None:
 
 
 def _within(axes: tuple[int, ...], ndim: Any) -> bool:
-    """Whether these are axes, each once, of an array of some rank that is known and not zero."""
+    """Return whether these are axes, each once, of an array of known rank that is not zero."""
     return (
         bool(ndim) and all(-ndim <= axis < ndim for axis in axes) and len({axis % ndim for axis in axes}) == len(axes)
     )
 
 
 def _some(x: Any, axes: Any) -> bool:
-    """Whether there are elements along axes, for certain."""
+    """Return whether there certainly are elements along axes."""
     return all(isinstance(x.shape[axis], int) and x.shape[axis] > 0 for axis in axes)
 
 

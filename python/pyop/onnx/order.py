@@ -1,8 +1,7 @@
-"""The order of what has effects: in a model it is what reads what, and nothing else.
+"""Order calls with effects: in a model the order is given by which node reads which, and by nothing else.
 
-A runtime may run two nodes that do not read each other in any order. Of calls with effects each therefore reads the one
-before: one of its tensors goes through a Reshape to its own shape, to which a number is added that is zero and comes
-from that call.
+A runtime may run two nodes that do not read each other in any order. So each call with effects reads the one before:
+one of its tensors goes through a Reshape to its own shape, to which a zero is added that comes from that call.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ __all__ = ["Order"]
 
 
 class Order:
-    """Which call with effects each node comes after."""
+    """Track which call with effects each node comes after."""
 
     def __init__(self, builder: ModelBuilder) -> None:
         self.builder = builder

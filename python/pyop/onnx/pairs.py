@@ -1,4 +1,4 @@
-"""Which call each gradient node of a graph belongs to: the graph does not say so, and PythonOpGrad must."""
+"""Match each gradient node of a graph to its call, which PythonOpGrad needs and the graph does not state."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ __all__ = ["calls_of_gradients"]
 
 
 def calls_of_gradients(graph: Graph) -> dict[int, Node]:
-    """The call of each gradient node, by the node's index.
+    """Return the call of each gradient node, by the node's index.
 
-    A gradient that reads residuals, or results, names its call that way. Any other belongs to some call of the same op
-    on the same arguments; of several, each is taken once before one is taken again, as a context serves one gradient.
+    A gradient that reads residuals, or results, identifies its call that way. Any other belongs to some call of the
+    same op on the same arguments. Of several, each is used once before one is used again, as a context serves one
+    gradient.
     """
     calls: dict[Any, list[Node]] = {}
     found: dict[int, Node] = {}
@@ -54,7 +55,7 @@ def _call_of(backward: Backward, node: Node, calls: dict[Any, list[Node]], taken
 
 
 def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two calls have the same static arguments: those of a gradient node are the objects of its call."""
+    """Return whether two calls have the same static arguments: those of a gradient node are the objects of its call."""
     if one.keys() != other.keys():
         return False
     return all(one[key] is other[key] or _equal(one[key], other[key]) for key in one)

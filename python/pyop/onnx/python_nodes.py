@@ -1,4 +1,4 @@
-"""Calls of Python functions as PythonOp, gradients of ops as PythonOpGrad."""
+"""Write calls of Python functions as PythonOp, and gradients of ops as PythonOpGrad."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["PythonNodes"]
 
 
 class PythonNodes:
-    """The nodes of a model that call Python; `operand` gives the tensor of a Value."""
+    """Hold the nodes of a model that call Python; `operand` returns the tensor of a Value."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class PythonNodes:
 
 
 class _Call:
-    """One call as a node."""
+    """Write one call as a node."""
 
     def __init__(self, w: PythonNodes, node: Node, call: NodeCall, inputs: list[Operand], reason: str) -> None:
         self.w = w
@@ -112,7 +112,7 @@ class _Call:
     # --- names
 
     def name_of(self, function: Any) -> str:
-        """The name under which a function is found again."""
+        """Return the name under which a function is found again."""
         w = self.w
         given = w.given_names.of(function)
         if given is None:
@@ -128,14 +128,14 @@ class _Call:
 
     @property
     def function(self) -> Any:
-        """The function that a name is to lead to: of an op that saves residuals, the user's own."""
+        """Return the function that a name is to lead to: of an op that saves residuals, the user's own."""
         gradient = _saving(self.node)
         return self.call.function if gradient is None else gradient.fn
 
     # --- arguments
 
     def arguments(self) -> list[Any]:
-        """Positional arguments, those by keyword last."""
+        """Return positional arguments, those by keyword last."""
         beside = self.beside_the_function()
         if beside is not None and not op_of_function(self.function):
             self.fail(f"it {beside}, which only an op that has an import path does")
@@ -152,7 +152,9 @@ class _Call:
         return [*args, *kwargs.values()]
 
     def statics(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Static arguments of an op: all, with defaults, or those that were given, by names that the node tells."""
+        """Return static arguments of an op: all, with defaults, or those that were given, by names that the node
+        tells.
+        """
         assert self.node.contract is not None
         inputs = self.node.contract.signature.inputs
         every, implied = declared_statics(self.function, given, None if inputs is None else len(inputs))
@@ -162,7 +164,7 @@ class _Call:
         return every
 
     def beside_the_function(self) -> str | None:
-        """What the op does that its function alone does not."""
+        """Describe what the op does that its function alone does not, or return None."""
         contract = self.node.contract
         if contract is None:
             return None
@@ -173,12 +175,12 @@ class _Call:
         return "loops over leading axes" if loops else None
 
     def takes_bytes(self, tensors: list[Operand]) -> bool:
-        """Whether the function takes text as bytes, as those of the py_func family do."""
+        """Return whether the function takes text as bytes, as those of the py_func family do."""
         contract = self.node.contract
         return contract is not None and contract._parts[3] and any(tensor.dtype.kind in "OUST" for tensor in tensors)
 
     def with_arrays(self, ufunc: np.ufunc, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Numbers that are no constants of a PythonOp as arrays, of the dtype in which the ufunc computes with them."""
+        """Return arguments with non-constant numbers as arrays, of the dtype in which the ufunc computes with them."""
         if all(isinstance(x, Operand | int) for x in args):
             return args
         try:
@@ -211,7 +213,7 @@ class _Call:
     # --- nodes
 
     def results(self) -> list[Operand]:
-        """What the function returns: the residuals that a node gives out beside it stay in its context."""
+        """Return the function's results; residuals that a node returns beside them stay in its context."""
         outputs = [self.w.operand(value) for value in self.node.outputs]
         outputs = outputs if _saving(self.node) is None else outputs[:-1]
         if not outputs:
@@ -219,7 +221,7 @@ class _Call:
         return outputs
 
     def declared(self, outputs: list[Operand]) -> tuple[Forward, list[Operand]]:
-        """What a PythonOp is to say, and the tensors that it reads."""
+        """Return the attributes of a PythonOp, and the tensors that it reads."""
         arguments = self.arguments()
         tensors = [x for x in arguments if isinstance(x, Operand)]
         for k, x in enumerate(arguments):
@@ -252,7 +254,10 @@ class _Call:
         return made, tensors
 
     def python_op(self, again: bool = False) -> str:
-        """The node; once more, if a further gradient needs a context of its own. The name of the context."""
+        """Write the node, and return the name of its context.
+
+        It is written once more, with `again`, if a further gradient needs a context of its own.
+        """
         w, node, builder = self.w, self.node, self.w.builder
         outputs = self.results()
         declared, tensors = self.declared(outputs)
@@ -286,7 +291,7 @@ class _Call:
             self.w.builder.types.declare(result.name, typed(port.code, shape))
 
     def reused(self, mutates: int, tensors: list[Operand], outputs: list[Operand]) -> tuple[tuple[int, int], ...]:
-        """The results that are in the memory of an argument: of one that is written into, the only one like it."""
+        """Return the results in the memory of an argument: for a written one, the only result like it."""
         found: dict[int, int] = {}
         for k, tensor in enumerate(tensors):
             if not mutates >> k & 1:
@@ -341,7 +346,7 @@ class _Call:
         w.add("PythonOpGrad", self.attributes(declared), read, list(outs), node.name)
 
     def again(self, call: PythonCall | GradientCall) -> None:
-        """A node that was read, as it was, in the dialect that is asked for."""
+        """Write a node that was read, as it was, in the dialect that is asked for."""
         w = self.w
         if w.dialect == "extensions":
             self.fail("it was read as one, and onnxruntime-extensions have operators of their own: use 'func_name'")
@@ -374,7 +379,7 @@ def _why_no_name(function: Any) -> str:
 
 
 def _saving(node: Node) -> Any:
-    """The gradient of an op whose node also returns residuals; None for any other node."""
+    """Return the gradient of an op whose node also returns residuals; None for any other node."""
     gradient = None if node.contract is None else node.contract.gradient
     saving = None if gradient is None else gradient.saving
     return gradient if saving is not None and node.contract is saving[1] else None

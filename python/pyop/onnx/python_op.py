@@ -1,4 +1,4 @@
-"""What PythonOp and PythonOpGrad nodes of a loaded model do when they run.
+"""Run PythonOp and PythonOpGrad nodes of a loaded model.
 
 The context that a PythonOp returns is an int64 array of shape ``[1]``. Its memory belongs to the `Context`, so what
 forward kept lives as long as the run holds the array, and no table of contexts exists that could leak. A number that no
@@ -37,7 +37,7 @@ def _number() -> np.ndarray[Any, Any]:
 
 @dataclass(slots=True, weakref_slot=True, eq=False, repr=False)
 class Context:
-    """What a forward call leaves for its gradient.
+    """Hold what a forward call leaves for its gradient.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Context:
         return self._number.__array_interface__
 
     def array(self) -> np.ndarray[Any, Any]:
-        """The array that stands for the call, and owns it."""
+        """Return the array that stands for the call, and owns it."""
         return np.asarray(self)
 
     def drop(self) -> None:
@@ -84,7 +84,7 @@ class Context:
 
 
 def context_of(array: Any, label: str) -> Context:
-    """The context behind an array; InputError if there is none, or it was used, or the call was one of inference."""
+    """Return the context behind an array; InputError if there is none, it was used, or the call was of inference."""
     owner = array
     while isinstance(owner, np.ndarray):
         owner = owner.base
@@ -105,7 +105,7 @@ def context_of(array: Any, label: str) -> Context:
 
 
 class _Node:
-    """Shared by the two: finds the function, checks arrays against what the node declares."""
+    """Find the function, and check arrays against the node's declaration: the base of both kinds of nodes."""
 
     def __init__(self, declared: Forward | Backward, table: Table, home: Any = None, node: Any = None) -> None:
         self.table = table
@@ -127,7 +127,7 @@ class _Node:
         raise InputError(f"input {k} of {self.label} is {array.dtype} of rank {array.ndim}, but it declares {port}")
 
     def result(self, what: str, value: Any, port: Port, call: str) -> np.ndarray[Any, Any]:
-        """One result as the array that was declared."""
+        """Return one result as the array that was declared."""
         if value is None:
             return box(None)
         array = value if type(value) is np.ndarray else np.asarray(value)
@@ -145,7 +145,7 @@ class _Node:
 
 
 def call_again(home: Any, node: bytes, names: tuple[str, ...] = (), dtypes: tuple[Any, ...] = ()) -> Any:
-    """What a pickle makes of what a node of a model calls."""
+    """Return the callable of a node of a model, for its pickle."""
     return home.call(NodeProto.FromString(node), names, dtypes)
 
 
@@ -154,7 +154,7 @@ def _call_again(home: Any, _op_type: str, node: bytes) -> Any:  # in pickles of 
 
 
 class PythonCall(_Node):
-    """A PythonOp: its function on the node's tensors and constants, and a context."""
+    """Run a PythonOp: its function on the node's tensors and constants, and a context."""
 
     def __init__(self, declared: Forward, table: Table, home: Any = None, node: Any = None) -> None:
         super().__init__(declared, table, home, node)
@@ -182,7 +182,7 @@ class PythonCall(_Node):
         return self.run(found, tensors)[0]
 
     def _only(self, value: Any) -> np.ndarray[Any, Any]:
-        """The one result of a call, whatever it came in."""
+        """Return the only result of a call, in any container."""
         results = tuple(value) if isinstance(value, tuple | list) else (value,)
         self._check_count(results)
         return self.result("output 0", results[0], self.declared.outputs[0], "the function")
@@ -243,7 +243,7 @@ class PythonCall(_Node):
         return (context.array(), *outputs), reused
 
     def keywords(self, found: Implementation) -> tuple[str, ...]:
-        """The names of the last arguments, by the node or else by the function; InputError if they cannot be known."""
+        """Return the names of the last arguments, by the node or else by the function; InputError if unknown."""
         if self.declared.keywords is not None:
             return self.declared.keywords
         if self._names is None or self._names[0] is not found:
@@ -278,7 +278,9 @@ class PythonCall(_Node):
     def _by_function(
         self, function: Any, arguments: tuple[Any, ...], keywords: tuple[str, ...], context: Context, arrays: list[Any]
     ) -> tuple[tuple[Any, ...], Any]:
-        """A pyop.Function, with the context that it makes itself. `arrays` are told where its arguments are."""
+        """Call a pyop.Function, with the context that it makes itself. `arrays` receives the arrays of its
+        arguments.
+        """
         from ..autograd import Tensor, enable_grad, no_grad
 
         cut = len(arguments) - len(keywords)
@@ -297,7 +299,9 @@ class PythonCall(_Node):
         return tuple(item.numpy() if isinstance(item, Tensor) else item for item in results), None
 
     def _recorded(self, k: int, argument: Any) -> Any:
-        """Argument `k` as a Tensor if it needs a gradient; no leaf if it may be written, which leaves may not be."""
+        """Return argument `k` as a Tensor if it needs a gradient; no leaf if it may be written, which leaves may not
+        be.
+        """
         from ..autograd import Tensor
 
         if not self.declared.needs_grad[k] or not isinstance(argument, np.ndarray):
@@ -311,12 +315,14 @@ def _is_at(y: Any, x: Any) -> bool:
 
 
 def _is_in_place(y: Any, x: Any) -> bool:
-    """Whether a result is an input, written or not."""
+    """Return whether a result is an input, written or not."""
     return y.dtype == x.dtype and y.shape == x.shape and y.strides == x.strides and _is_at(y, x)
 
 
 def _as_declared(op: Op, arrays: list[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
-    """Text, which ONNX has one type for, as the arrays that an op declares: of str, of bytes or of StringDType."""
+    """Return text, which has one type in ONNX, as the arrays that an op declares: of str, of bytes or of
+    StringDType.
+    """
     specs = op.contract.signature.inputs
     if specs is None or len(specs) != len(arrays) or not all(isinstance(spec, Spec) for spec in specs):
         return arrays
@@ -335,7 +341,7 @@ def _as_bytes(texts: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def has_flat_results(contract: Contract) -> bool:
-    """Whether the results of an op are one array or a tuple of them, and not in another container."""
+    """Return whether the results of an op are one array or a tuple of them, and not in another container."""
     outputs = contract.signature.outputs
     if outputs is None or isinstance(outputs, Spec):
         return True
@@ -343,7 +349,7 @@ def has_flat_results(contract: Contract) -> bool:
 
 
 class GradientCall(_Node):
-    """A PythonOpGrad: the backward of a function, on gradients."""
+    """Run a PythonOpGrad: the backward of a function, on gradients."""
 
     def __init__(self, declared: Backward, table: Table, home: Any, node: Any) -> None:
         super().__init__(declared, table, home, node)
@@ -372,7 +378,7 @@ class GradientCall(_Node):
 def gradient_entries(
     found: Implementation, context: Context, gradients: list[Any], count: int, label: str, name: str
 ) -> list[Any]:
-    """What the backward of a function returns for its `count` arguments, an entry each."""
+    """Return what the backward of a function returns for its `count` arguments, an entry each."""
     if found.function is not None:
         result = _function_backward(found.function, context, gradients, label)
     elif found.backward is not None:
@@ -409,12 +415,12 @@ def _function_backward(function: Any, context: Context, gradients: list[Any], la
 
 
 def _present(gradients: list[Any], context: Context) -> list[Any]:
-    """Gradients with zeros where one is absent."""
+    """Return gradients with zeros where one is absent."""
     return [np.zeros(y.shape, y.dtype) if g is None else g for g, y in zip(gradients, context.outputs, strict=True)]
 
 
 def _op_backward(op: Op, context: Context, gradients: list[Any], count: int) -> list[Any]:
-    """By the rules of an op, which know no absent gradients."""
+    """Return gradients by the rules of an op, which know no absent gradients."""
     gradient: Any = op.contract.gradient
     if gradient is None:
         raise LookupError(f"op {op.name!r} has no gradient rule: declare one with @{op.name}.vjp")

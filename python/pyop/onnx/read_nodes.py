@@ -1,4 +1,4 @@
-"""Nodes that were read from a model, written into another as they were: operators that pyop has no function for."""
+"""Write nodes that were read from a model into another unchanged: operators that pyop has no function for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["fits", "version_for", "write_read_node"]
 
 @lru_cache(maxsize=4096)
 def _means_the_same(op_type: str, have: int, want: int) -> bool:
-    """Whether an operator of one version is written the same way, and means the same, in another."""
+    """Return whether an operator of one version is written the same way, and means the same, in another."""
     try:
         a, b = defs.get_schema(op_type, have), defs.get_schema(op_type, want)
     except defs.SchemaError:
@@ -63,7 +63,7 @@ def version_for(functions: Iterable[Any]) -> int:
 
 
 def _converted(builder: ModelBuilder, node: Any, have: int) -> list[Any]:
-    """A node of an older version as nodes of that of the model, by the onnx package; ValueError if that cannot."""
+    """Return a node of an older version as nodes of the model's, by the onnx package; ValueError if that fails."""
     want = builder.opsets[""]
     if fits(node, have, want):
         return [node]

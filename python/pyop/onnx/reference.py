@@ -1,4 +1,4 @@
-"""Operators of ONNX by the NumPy implementations of the onnx package, one node at a time."""
+"""Evaluate operators of ONNX by the NumPy implementations of the onnx package, one node at a time."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _STATEFUL = {
 
 
 class Reference:
-    """Makes callables of nodes; one for each model.
+    """Make callables of nodes; one for each model.
 
-    `functions` are the FunctionProtos of the model, `strict` and `pointers` as `load` has them.
+    `functions` are the FunctionProtos of the model, `strict` and `pointers` are those of `load`.
     """
 
     def __init__(
@@ -55,12 +55,12 @@ class Reference:
 
     @cached_property
     def evaluator(self) -> Any:
-        """The class of evaluators."""
+        """Return the class of evaluators."""
         return _evaluator_class(self)
 
     @cached_property
     def function_evaluators(self) -> list[Any]:
-        """An evaluator for each function of the model."""
+        """Return an evaluator for each function of the model."""
         made: list[Any] = []
         for body in self.functions:
             try:
@@ -73,10 +73,10 @@ class Reference:
         return made
 
     def call(self, node: Any, names: tuple[str, ...] = (), dtypes: tuple[Any, ...] = ()) -> Any:
-        """What does a node of the model, for `one_result` or as it is: it returns a tuple of results.
+        """Return a callable for a node of the model, which returns a tuple of results.
 
         `names` are those of the inputs of the node of the graph in the model, `dtypes` those of its outputs; a PythonOp
-        needs neither. A ValueError says that the node is malformed, or of an operator that onnx does not have.
+        needs neither. ValueError if the node is malformed, or of an operator that onnx does not have.
         """
         if node.domain == DOMAIN and node.op_type == "PythonOp":
             return PythonCall(read_forward(node, self.strict, self.pointers), self.table, self, node)
@@ -86,11 +86,11 @@ class Reference:
 
     @staticmethod
     def one_result(call: Any, count: int) -> Any:
-        """What a node of a graph calls: a single result is the result, whatever container it comes in."""
+        """Return the callable of a graph's node: with one result it returns that, not its container."""
         return CallForOne(call) if count == 1 else call
 
     def evaluate(self, node: Any, label: str) -> Any:
-        """An evaluator of one node."""
+        """Return an evaluator of one node."""
         copy = copied(node)
         if copy.domain == "ai.onnx":
             copy.domain = ""
@@ -110,7 +110,7 @@ class Reference:
             ) from error
 
     def stateful(self, node: Any) -> bool:
-        """Whether a node, or one inside it, is."""
+        """Return whether a node, or one inside it, is stateful."""
         if node.op_type in _STATEFUL:
             return True
         key = (node.domain, node.op_type)
@@ -123,7 +123,7 @@ class Reference:
 
 
 def _lay_out(node: Any, label: str) -> None:
-    """Dense initializers instead of sparse ones, of which the evaluator knows nothing."""
+    """Replace sparse initializers, which the evaluator does not support, by dense ones."""
     for graph in inner_graphs(node):
         for sparse in graph.sparse_initializer:
             name = sparse.values.name
@@ -133,7 +133,7 @@ def _lay_out(node: Any, label: str) -> None:
 
 
 class ReferenceCall:
-    """One node, evaluated by the onnx package."""
+    """Evaluate one node by the onnx package."""
 
     def __init__(self, home: Reference, node: Any, names: tuple[str, ...], dtypes: tuple[Any, ...]) -> None:
         self.home = home
@@ -153,7 +153,7 @@ class ReferenceCall:
         return tuple(self.checked(k, value) for k, value in enumerate(results))
 
     def checked(self, k: int, value: Any) -> np.ndarray[Any, Any]:
-        """One result, of the dtype that the model says."""
+        """Return one result; OutputError if its dtype differs from the model's."""
         if not isinstance(value, np.ndarray | np.generic):
             return box(value)
         array = np.asarray(value)
@@ -174,7 +174,7 @@ First, _reference_again = CallForOne, call_again
 
 
 def _evaluator_class(home: Reference) -> Any:
-    """The reference evaluator with PythonOp among its operators, inside functions and subgraphs too."""
+    """Return the reference evaluator with PythonOp among its operators, inside functions and subgraphs too."""
     from onnx.reference import ReferenceEvaluator
     from onnx.reference.op_run import OpRun
 

@@ -1,4 +1,4 @@
-"""Where the functions of PythonOp nodes come from: given at load, registered, or found by their import path.
+"""Find the functions of PythonOp nodes: given at load, registered, or by their import path.
 
 A node looks its function up when it runs, so that a function may be registered after the model was loaded.
 """
@@ -23,7 +23,7 @@ __all__ = ["Implementation", "Table", "as_implementation", "path_of", "register"
 
 @dataclass(frozen=True)
 class Implementation:
-    """What a name stands for."""
+    """Hold what a name stands for."""
 
     forward: Callable[..., Any]
     backward: Callable[..., Any] | None = None
@@ -34,7 +34,7 @@ class Implementation:
 
     @property
     def given(self) -> Any:
-        """What it was made of, or would be."""
+        """Return the object that it was made of, or would be."""
         return self.op or self.function or (self.forward if self.backward is None else (self.forward, self.backward))
 
 
@@ -104,7 +104,7 @@ def unregister(name: str) -> None:
 
 
 def as_implementation(given: Any) -> Implementation:
-    """What the caller gave for a name, sorted out; TypeError if it is no function, pair of these, Op or Function."""
+    """Return the implementation of a name; TypeError if it is no function, pair of these, Op or Function."""
     if isinstance(given, Implementation):
         return given
     if isinstance(given, tuple | list) and len(given) == 2:
@@ -134,7 +134,7 @@ def _is_function_class(given: type) -> bool:
 
 
 def path_of(fn: Any) -> str | None:
-    """The import path of a function, ``module.qualname``; None if it has none, as a method of an object."""
+    """Return the import path of a function, ``module.qualname``; None if it has none, as a method of an object."""
     if isinstance(fn, MethodType) and not isinstance(fn.__self__, type):
         return None
     if getattr(fn, "__module__", None) == "_operator":
@@ -159,7 +159,7 @@ def path_of(fn: Any) -> str | None:
 
 
 class Table:
-    """The functions that one loaded model sees."""
+    """Hold the functions that one loaded model sees."""
 
     def __init__(self, functions: Mapping[str, Any] | None, trust: Trust, embedded: Embedded | None = None) -> None:
         self.given = {name: as_implementation(given) for name, given in (functions or {}).items()}
@@ -168,11 +168,11 @@ class Table:
         self.embedded = embedded or Embedded()
 
     def known(self, name: str) -> Implementation | None:
-        """What is given, registered or found already under a name."""
+        """Return what is given, registered or found already under a name, or None."""
         return self.given.get(name) or _registered.get(name) or self.imported.get(name)
 
     def find(self, name: str, label: str) -> Implementation:
-        """The implementation of a name; LookupError if there is none, with what could be done."""
+        """Return the implementation of a name; LookupError with remedies if there is none."""
         found = self.known(name)
         if found is None:
             resolved = self.resolve(name)
@@ -190,7 +190,7 @@ class Table:
             self.resolve(name)
 
     def resolve(self, name: str) -> Implementation | str:
-        """By import path; the reason if that does not lead to a function, or must not be tried."""
+        """Return the implementation at an import path; the reason if there is no function, or it must not be tried."""
         found = self.object_at(name)
         if isinstance(found, str):
             return found
@@ -198,5 +198,5 @@ class Table:
         return self.imported[name]
 
     def object_at(self, path: str) -> Any:
-        """What a name leads to that is stored by value or an import path; a str that says why there is nothing."""
+        """Return what a name leads to, stored by value or by import path; a str with the reason if nothing."""
         return self.embedded.get(path, self.trust) if path in self.embedded else import_path(path, self.trust)

@@ -1,4 +1,4 @@
-"""A model for people: as a table, and as a drawing. Nothing of it runs, and none of its functions is looked up."""
+"""Show a model as a table and as a drawing. Nothing of it runs, and none of its functions is looked up."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _operation(node: Any) -> str:
 
 
 def _read(model: Any) -> tuple[list[_Row], dict[str, str]]:
-    """The inputs and nodes of a model, and the types of its tensors as far as they are told."""
+    """Return the inputs and nodes of a model, and the known types of its tensors."""
     graph = model.graph
     types = {info.name: _type_text(info.type) for info in (*graph.input, *graph.value_info, *graph.output)}
     constants = {t.name: f"{name_of(t.data_type)}[{','.join(map(str, t.dims))}]" for t in graph.initializer}
@@ -53,7 +53,7 @@ def _read(model: Any) -> tuple[list[_Row], dict[str, str]]:
 
 
 def table(model: Any, width: int = 120) -> str:
-    """The nodes of a model, one a line; longer texts than `width` allows are cut."""
+    """Return the nodes of a model, one a line; texts longer than `width` allows are cut."""
     rows, types = _read(model)
     lines = [("node", "operation", "reads", "gives")]
     for row in rows:
@@ -71,13 +71,13 @@ def table(model: Any, width: int = 120) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
-    """A stranger's text, which must not speak to the terminal, or turn the direction of what follows."""
+    """Return untrusted text, cut, without characters that would control the terminal, or the text direction."""
     text = "".join(c if c.isprintable() else "?" for c in text)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def drawing(model: Any) -> str:
-    """The model as an HTML page with a drawing, which needs nothing from elsewhere."""
+    """Return the model as an HTML page with a drawing, which needs nothing from elsewhere."""
     rows, types = _read(model)
     maker = {name: k for k, row in enumerate(rows) for name in row.outputs if name}
     before = [[maker[name] for name in row.inputs if maker.get(name, k) < k] for k, row in enumerate(rows)]

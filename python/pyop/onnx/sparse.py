@@ -1,4 +1,4 @@
-"""Sparse tensors of a model, as the dense arrays that its operators read."""
+"""Convert sparse tensors of a model to the dense arrays that its operators read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FREE, _RATIO = 2**28, 1000
 
 
 def to_dense(sparse: Any, what: str) -> np.ndarray[Any, Any]:
-    """The array of a SparseTensorProto.
+    """Return the array of a SparseTensorProto.
 
     Raises
     ------

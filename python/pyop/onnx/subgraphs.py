@@ -1,4 +1,4 @@
-"""The graphs inside a node of a model, as `If` and `Loop` have them: which tensors they read and define."""
+"""Read the graphs inside a node of a model, as in `If` and `Loop`: the tensors that they read and define."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ __all__ = ["bound_names", "copied", "free_names", "inner_graphs", "rename_tensor
 
 
 def copied(proto: Any) -> Any:
-    """A message of its own: part of one keeps all of it alive."""
+    """Return a copy of a message: a part of one keeps all of it alive."""
     made = type(proto)()
     made.CopyFrom(proto)
     return made
 
 
 def subgraphs(node: Any) -> list[Any]:
-    """The graphs among the attributes of a node."""
+    """Return the graphs among the attributes of a node."""
     found = []
     for attribute in node.attribute:
         if attribute.HasField("g"):
@@ -26,7 +26,7 @@ def subgraphs(node: Any) -> list[Any]:
 
 
 def inner_graphs(node: Any) -> Iterator[Any]:
-    """The graphs inside a node, at any depth."""
+    """Yield the graphs inside a node, at any depth."""
     for graph in subgraphs(node):
         yield graph
         for inner in graph.node:
@@ -39,7 +39,7 @@ def _own_names(graph: Any) -> set[str]:
 
 
 def free_names(node: Any) -> set[str]:
-    """What the graphs inside a node read of the graph around it."""
+    """Return the names that the graphs inside a node read from the graph around it."""
     free: set[str] = set()
     for graph in subgraphs(node):
         own = _own_names(graph)
@@ -51,7 +51,7 @@ def free_names(node: Any) -> set[str]:
 
 
 def bound_names(node: Any) -> set[str]:
-    """What the graphs inside a node define."""
+    """Return the names that the graphs inside a node define."""
     bound: set[str] = set()
     for graph in inner_graphs(node):
         bound |= _own_names(graph) | {name for inner in graph.node for name in inner.output if name}
@@ -59,9 +59,9 @@ def bound_names(node: Any) -> set[str]:
 
 
 def rename_tensors(node: Any, names: Mapping[str, str], inner: Mapping[str, str]) -> None:
-    """Other names for the tensors of a node: for what it and the graphs inside it read of the graph around it.
+    """Rename the tensors of a node: those that it and the graphs inside it read from the graph around it.
 
-    `inner` has those for what the graphs inside it define.
+    `inner` renames those that the graphs inside it define.
     """
     node.input[:] = [names.get(name, name) for name in node.input]
     for graph in subgraphs(node):

@@ -1,8 +1,8 @@
-"""What the training kernel of ONNX Runtime calls for a PythonOp: a forward and a backward function, by name.
+"""Provide the functions that the training kernel of ONNX Runtime calls for a PythonOp: forward and backward.
 
-That kernel lends its buffers and takes the buffers of results over as they are. So what comes back is contiguous,
-writable, and in memory that nobody else has: what a function returns is copied, since it may have kept it. What is kept
-for the gradient is copied, since the buffers are used again.
+That kernel lends its buffers and takes over the buffers of results. So results are contiguous, writable, and in memory
+that nobody else has; they are copied, since the function may have kept them. Arrays kept for the gradient are copied,
+since the buffers are used again.
 
 The pairs have no state: any thread. A context belongs to one forward call, and serves one backward call.
 """
@@ -26,7 +26,7 @@ __all__ = ["AutogradFunction", "as_autograd_function"]
 
 
 class AutogradFunction(NamedTuple):
-    """The functions behind a name in a model.
+    """Hold the functions behind a name in a model.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class AutogradFunction(NamedTuple):
 def as_autograd_function(
     model: Any, functions: Mapping[str, Any] | None = None, *, trust: str | None = None, modules: Iterable[str] = ()
 ) -> dict[str, AutogradFunction]:
-    """The functions of a model's PythonOp nodes as ONNX Runtime's training kernel calls them.
+    """Return the functions of a model's PythonOp nodes as ONNX Runtime's training kernel calls them.
 
     Results are arrays of the declared dtype and rank (bool as uint8, as the kernel has it), C-contiguous, writable, and
     in memory that no argument and no other result has. An output that ``tensor_reuse_map`` puts into an input is
@@ -107,7 +107,7 @@ def as_autograd_function(
 
 
 def _nodes(graph: Any) -> Iterator[Any]:
-    """All PythonOp nodes, those of bodies too."""
+    """Yield all PythonOp nodes, including those of bodies."""
     for node in graph.node:
         if node.domain == DOMAIN and node.op_type == "PythonOp":
             yield node
@@ -182,7 +182,7 @@ class _Pair:
         return _handed_over(d)
 
     def _call(self, arguments: tuple[Any, ...]) -> PythonCall:
-        """The node that declares such arguments: constants may differ, and dtypes."""
+        """Return the node that declares such arguments, whose constants and dtypes may differ."""
         for call in self.calls:
             declared = call.declared
             if len(arguments) != len(declared.tensor_at):
@@ -206,7 +206,9 @@ class _Pair:
 
 
 def _tensors(declared: Forward, arguments: tuple[Any, ...]) -> list[Any]:
-    """The tensors among the arguments, in the order of the node's inputs; bool, which comes as uint8, as bool."""
+    """Return the tensors among the arguments, in the order of the node's inputs; bool, which comes as uint8, as
+    bool.
+    """
     found: list[Any] = [None] * len(declared.inputs)
     for argument, at in zip(arguments, declared.tensor_at, strict=True):
         if at is not None:
@@ -222,7 +224,7 @@ def _read_only(x: Any) -> Any:
 
 
 def _handed_over(y: Any) -> Any:
-    """A result as the kernel may have it: in memory of its own: it is written into later."""
+    """Return a result in memory of its own, as the kernel writes into it later."""
     if y is None:
         return None
     made = np.array(y, dtype=y.dtype.newbyteorder("="), order="C", subok=False)

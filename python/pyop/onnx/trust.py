@@ -1,6 +1,6 @@
-"""What a model may reach: the one place where a name in a file becomes a Python object.
+"""Decide what a model may reach: the only place where a name in a file becomes a Python object.
 
-A name in a model is a stranger's text. By default it can reach
+A name in a model is untrusted text. By default it can reach
 
 - `pyop.Op` and `pyop.Function` objects in modules that are imported already: somebody declared them to be called on
   arrays;
@@ -55,14 +55,14 @@ LEVELS = ("none", "listed", "imports", "pickles")
 
 @dataclass(frozen=True)
 class Trust:
-    """How far a model is trusted."""
+    """Hold how far a model is trusted."""
 
     level: str = "listed"
     modules: frozenset[str] = frozenset()
 
     @classmethod
     def make(cls, level: str | None, modules: Iterable[str] = ()) -> Trust:
-        """From the arguments of ``load``."""
+        """Return the trust that the arguments of ``load`` give."""
         if level is not None and level not in LEVELS:
             raise ValueError(f"trust is one of {', '.join(map(repr, LEVELS))}, not {level!r:.80}")
         if isinstance(modules, str):
@@ -71,21 +71,21 @@ class Trust:
 
     @property
     def pickles(self) -> bool:
-        """Whether functions stored by value may be made."""
+        """Return whether functions stored by value may be made."""
         return self.level == "pickles"
 
     def runs(self, kind: type) -> bool:
-        """Whether code of a class may be run while a model is loaded."""
+        """Return whether code of a class may run while a model is loaded."""
         return self.level in ("imports", "pickles") or self.lists(kind.__module__)
 
     def lists(self, module: str) -> bool:
-        """Whether the caller has named the module, or a package it is in."""
+        """Return whether the caller has named the module, or a package it is in."""
         parts = module.split(".")
         return any(".".join(parts[:k]) in self.modules for k in range(1, len(parts) + 1))
 
 
 def import_path(path: str, trust: Trust) -> Any:
-    """The object of an import path, or a str that says why there is none."""
+    """Return the object of an import path, or a str with the reason if there is none."""
     if trust.level == "none":
         return 'nothing is looked up with trust="none"'
     path = current(path)
@@ -130,7 +130,7 @@ def _module(name: str, trust: Trust) -> ModuleType | None:
 
 
 def _refused(found: Any, module: str, trust: Trust) -> str | None:
-    """Why an object that the path leads to must not be called; None if it may."""
+    """Return why an object that the path leads to must not be called; None if it may."""
     if trust.level in ("imports", "pickles") or trust.lists(module) or is_known_numpy(found):
         return None
     if isinstance(found, Op) or _is_internal(found):
@@ -153,7 +153,7 @@ def _refused(found: Any, module: str, trust: Trust) -> str | None:
 
 
 def is_known_numpy(found: Any) -> bool:
-    """Whether this is a NumPy function of which pyop knows that it computes and nothing else."""
+    """Return whether this is a NumPy function that pyop knows to compute and nothing else."""
     from .. import functions as rules
 
     if found in (operator.pow, operator.getitem) or found in _METHODS:
@@ -167,12 +167,12 @@ def is_known_numpy(found: Any) -> bool:
 
 
 def _has_internal(module: str) -> bool:
-    """Whether a module of pyop's own has functions that stand in nodes."""
+    """Return whether a module of pyop's own has functions that are called by nodes."""
     return module.startswith(_WITH_RULES) or any(path.rpartition(".")[0] == module for path in _INTERNAL)
 
 
 def _is_internal(found: Any) -> bool:
-    """Whether this is one of them: by where it was made, not by the path that led to it."""
+    """Return whether this is one of them, by where it was defined, not by the path that led to it."""
     if not isinstance(found, FunctionType):
         return False
     from .. import functions as rules
@@ -184,7 +184,7 @@ def _is_internal(found: Any) -> bool:
 
 @lru_cache(maxsize=256)
 def _is_own(name: str) -> bool:
-    """Whether a module is the caller's own code: not of the standard library, not an installed package."""
+    """Return whether a module is the caller's own code: not of the standard library, not an installed package."""
     if name.partition(".")[0] in sys.stdlib_module_names and name != "__main__":
         return False
     if name.partition(".")[0] == "pyop":

@@ -1,4 +1,4 @@
-"""NumPy's functions in operators of ONNX: one rule a function, for calls that an operator (or a few) can express.
+"""Express NumPy's functions in operators of ONNX: one rule for each function, for the calls that can be expressed.
 
 A rule is called with an `Emitter` and the arguments of the NumPy function, in which an `Operand` stands for every array
 of the graph. It returns the Operands of the results, or raises `NotStandard` with the reason; the call then becomes a

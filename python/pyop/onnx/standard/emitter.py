@@ -1,4 +1,4 @@
-"""`Emitter`, which writes operators for one call, and `Operand`, an array on the ONNX side."""
+"""Define `Emitter`, which writes operators for one call, and `Operand`, an array on the ONNX side."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def _type_text(dtype: Any) -> str:
 
 
 class NotStandard(Exception):
-    """No operator of ONNX does this; says why."""
+    """Report that no operator of ONNX does this, with the reason."""
 
 
 @dataclass(frozen=True)
 class Operand:
-    """A named tensor, with what is known of it."""
+    """Represent a named tensor, with its known dtype and shape."""
 
     name: str
     dtype: Any
@@ -81,11 +81,11 @@ class Operand:
 
 
 class Emitter:
-    """Collects the operators of one call.
+    """Collect the operators of one call.
 
-    `writer` has ``fresh(hint)`` and ``initializer(array, hint)``, each of which gives a name; names begin with `base`.
-    A symbolic size finds its number by `carriers`: an array and its axis. `outputs` is what the call computes, as far
-    as that is known.
+    `writer` has ``fresh(hint)`` and ``initializer(array, hint)``, each of which returns a name; names begin with
+    `base`. `carriers` gives the number of a symbolic size: an array and its axis. `outputs` is what the call computes,
+    as far as that is known.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class Emitter:
         return self._symbolic(dim) if isinstance(dim, Dim) else self.ints([dim])
 
     def ints(self, values: Any) -> Operand:
-        """Sizes, or other integers, as an int64 vector."""
+        """Return sizes, or other integers, as an int64 vector."""
         values = list(values) if isinstance(values, tuple | list | np.ndarray) else [values]
         if any(isinstance(value, Dim) for value in values):
             return self.add("Concat", *map(self.size, values), axis=0)

@@ -1,4 +1,4 @@
-"""`Formula`: arrays of real numbers in Python's arithmetic, which writes operators."""
+"""Define `Formula`: arrays of real numbers in Python's arithmetic, which writes operators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Formula"]
 
 
 def _operator(op_type: str, dtype: Any = None) -> Any:
-    """A method that writes an operator of the array and those given."""
+    """Return a method that writes an operator of the array and its arguments."""
     return lambda self, *others: self.do(op_type, *others, dtype=dtype)
 
 
@@ -19,7 +19,7 @@ def _reflected(op_type: str) -> Any:
 
 
 class Formula:
-    """An array in a formula."""
+    """Represent an array in a formula."""
 
     __slots__ = ("e", "x")
 

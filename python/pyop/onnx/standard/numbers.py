@@ -1,5 +1,6 @@
-"""Calls with Python numbers that the graph computes, the number of an iteration for one: NumPy converts these to the
-dtype of the arrays that they meet.
+"""Convert Python numbers that the graph computes, such as the number of an iteration.
+
+NumPy converts these to the dtype of the arrays beside them.
 """
 
 from __future__ import annotations

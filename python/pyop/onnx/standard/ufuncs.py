@@ -1,4 +1,4 @@
-"""NumPy's ufuncs in operators of ONNX: which operator, in which dtypes, with arguments converted as NumPy does."""
+"""Express NumPy's ufuncs in operators of ONNX, with dtypes and arguments converted as NumPy does."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ LOGICAL = {
 
 
 def _weak_dtype(x: Any) -> Any:
-    """The dtype of an argument, or the number for one of Python's, which has none of its own."""
+    """Return the dtype of an argument; a Python number, which has none of its own, as it is."""
     if isinstance(x, Operand):
         if x.dtype is None:
             raise NotStandard("the dtype of an argument is not known")
@@ -133,7 +133,7 @@ def rule_of(ufunc: np.ufunc) -> Callable[..., Any]:
 
 
 def same_dtype(e: Emitter, xs: Any) -> list[Operand]:
-    """Operands brought to the dtype that NumPy would promote them to."""
+    """Return operands converted to the dtype that NumPy would promote them to."""
     dtype = np.result_type(*map(_weak_dtype, xs))
     if dtype.kind not in "biuf":
         raise NotStandard(f"arrays of {dtype}")
