@@ -1,6 +1,6 @@
-"""Graphs as data: what a graph is made of, its pickles, and files that keep everything.
+"""Represent graphs as data: their parts, their pickles, and files that keep everything.
 
-`parts` takes a graph apart and puts it together again; `pickles` and `files` are two ways of writing the parts down.
+`parts` takes a graph apart and puts it together again; `pickles` and `files` are two ways to write the parts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def load(
     trust: str | None = None,
     modules: Iterable[str] = (),
 ) -> Graph:
-    """A graph from a file: of `Graph.save`, or any ONNX model.
+    """Return a graph from a file: of `Graph.save`, or any ONNX model.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ Graph.save = save  # type: ignore[method-assign, assignment]
 
 
 def _by(name: str) -> Callable[..., Any]:
-    """What `pickles` has under this name, which the first pickle or copy loads."""
+    """Return a function that calls that of `pickles` of this name, which the first pickle or copy loads."""
 
     def call(*args: Any) -> Any:
         from . import pickles

@@ -1,7 +1,7 @@
-"""Whether a model still is what pyop's description in it describes.
+"""Detect whether a model still is what pyop's description in it describes.
 
-Other tools change nodes, constants and inputs and leave the description alone. What they may add and nobody reads here
-(inferred types, documentation, names of nodes) does not count.
+Other tools change nodes, constants and inputs and leave the description alone. Additions that nobody reads here
+(inferred types, documentation, names of nodes) do not count.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["digest"]
 
 
 def digest(model: Any) -> str:
-    """A digest of what a model computes."""
+    """Return a digest of what a model computes."""
     found = hashlib.sha256()
     versions = sorted((entry.domain, entry.version) for entry in model.opset_import)
     _add(found, "versions", [list(pair) for pair in versions])
@@ -59,7 +59,7 @@ def _node(found: Any, node: Any) -> None:
 
 
 def _tensor(found: Any, tensor: Any) -> None:
-    """By its elements: a tool may spell them in another way, or have read them from another file."""
+    """Add a tensor by its elements: a tool may spell them in another way, or have read them from another file."""
     from ..onnx.elements import to_array
 
     _add(found, "tensor", [tensor.name, tensor.data_type, list(tensor.dims)])

@@ -1,7 +1,7 @@
-"""`Graph.save` and `pyop.load`: an ONNX model with pyop's own description of the graph in its metadata.
+"""Save and load graphs as ONNX models with pyop's own description in their metadata: `Graph.save`, `pyop.load`.
 
-Any tool that reads ONNX can show the model; what it has no words for are operators of the domain ``pyop``. Reading goes
-by the description alone, so that nothing is lost.
+Any tool that reads ONNX can show the model; calls that ONNX lacks are operators of the domain ``pyop``. Reading uses
+the description alone, so that nothing is lost.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _description(graph: Graph, writer: Writer, names: dict[tuple[int, int], str]
 
 
 def _sources(functions: dict[str, Any]) -> dict[str, str]:
-    """The text of the user's functions, for people to read."""
+    """Return the source of the user's functions, for people to read."""
     found = {}
     for path, fn in functions.items():
         if path.partition(".")[0] in ("numpy", "scipy", "pyop", "operator"):
@@ -156,7 +156,7 @@ def load(path: Any, functions: Mapping[str, Any] | None, trust: str | None, modu
 
 
 def _resolver(table: Table, given: Mapping[str, Any]) -> Callable[[Any], Any]:
-    """What finds the objects of import paths: given ones first, then those stored by value, then those in modules."""
+    """Return a function that finds import paths: in `given`, then stored by value, then in modules."""
     known = dict(given)
 
     def find(path: Any) -> Any:

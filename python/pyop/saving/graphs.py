@@ -1,4 +1,4 @@
-"""Graphs inside graphs, the bodies of loops and branches, taken apart into what can be written and made again."""
+"""Take graphs inside graphs, the bodies of loops and branches, apart into writable parts, and rebuild them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FIELDS = [field.name for field in fields(Record) if field.name != "origin"]
 
 
 def graph_parts(graph: Graph) -> list[Any]:
-    """The name, nodes and outputs of a graph."""
+    """Return the name, nodes and outputs of a graph."""
     parts = parts_of(graph)
     assert parts.outputs is not None
     records = [[getattr(record, name) for name in _FIELDS] for record in parts.records]
@@ -36,7 +36,7 @@ def graph_parts(graph: Graph) -> list[Any]:
 
 
 def graph_of(name: Any, records: Any, places: Any, tree: Any) -> Graph:
-    """The graph of these parts; ValueError where they do not fit together."""
+    """Return the graph of these parts; ValueError where they do not fit together."""
     made: list[Record] = []
     for k, items in enumerate(records):
         record = Record(**dict(zip(_FIELDS, items, strict=True)))
@@ -73,7 +73,9 @@ def _check_place(place: Any, k: int, before: Sequence[Record], what: str) -> Non
 
 
 def call_problem(fn: Any, contract: Any, n_inputs: int, given: int, n_outputs: int) -> str | None:
-    """What is wrong with the numbers of arguments and results of a call, on which the compiler relies."""
+    """Return what is wrong with the counts of arguments and results of a call, on which the compiler relies; or
+    None.
+    """
     if isinstance(contract, Contract) and contract._parts[4] is None and contract.n_outputs != n_outputs:
         return f"has {n_outputs} results, and its op declares {contract.n_outputs}"
     if isinstance(fn, np.ufunc) and contract is None and (given, n_outputs) != (fn.nin, fn.nout):
@@ -92,12 +94,12 @@ def call_problem(fn: Any, contract: Any, n_inputs: int, given: int, n_outputs: i
 
 
 def loop_parts(loop: Loop) -> list[Any]:
-    """The body of a loop, and how it is run."""
+    """Return the body of a loop, and how it is run."""
     return [loop.body, loop.carried, loop.step, loop.conditional, loop.checkpoint]
 
 
 def loop_of(body: Any, carried: Any, step: Any, conditional: Any, checkpoint: Any) -> Loop:
-    """The loop of these parts."""
+    """Return the loop of these parts; ValueError where they do not fit together."""
     _check_part(body)
     if type(carried) is not int or type(step) is not int or step == 0:
         raise ValueError(f"a loop that carries {carried!r:.80} arrays in steps of {step!r:.80}")
@@ -107,7 +109,7 @@ def loop_of(body: Any, carried: Any, step: Any, conditional: Any, checkpoint: An
 
 
 def branch_of(yes: Any, no: Any) -> Branch:
-    """The branch of these parts."""
+    """Return the branch of these parts."""
     _check_part(yes)
     _check_part(no)
     return Branch(yes, no)
@@ -119,7 +121,7 @@ def _check_part(part: Any) -> None:
 
 
 def without_absorbed(graph: Graph) -> Graph:
-    """The same without the nodes that have become bodies of loops, which nobody reads."""
+    """Return the graph without the nodes that have become bodies of loops, which nobody reads."""
     if not graph._absorbed:
         return graph
     new = {old: k for k, old in enumerate(kept_nodes(graph))}

@@ -1,7 +1,7 @@
-"""Instances of the caller's classes that a file holds, made without running anything of the classes.
+"""Make instances of the caller's classes that a file holds, without running code of the classes.
 
-As copy and pickle make them: the fields are put in their places, and neither ``__init__`` nor ``__post_init__`` is
-called. What cannot be made so is refused, unless the caller has said that the class's module may be run.
+As in copy and pickle, the fields are set, and neither ``__init__`` nor ``__post_init__`` is called. An instance that
+cannot be made so is refused, unless the caller has allowed code of the class's module to run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["check_key", "make_dataclass"]
 
 
 def make_dataclass(kind: type, given: dict[str, Any], path: str, may_run: Callable[[type], bool]) -> Any:
-    """An instance of a dataclass with these fields; ValueError if it has others, or only its code could make them."""
+    """Return an instance of a dataclass with these fields; ValueError if it has others, or needs its own code."""
     fields = {field.name: field for field in dataclasses.fields(kind)}
     for name in given:
         if name not in fields:
@@ -38,12 +38,12 @@ def make_dataclass(kind: type, given: dict[str, Any], path: str, may_run: Callab
 
 
 def _is_computed(attribute: Any) -> bool:
-    """Whether setting an attribute runs code: that of a property, not that of a slot."""
+    """Return whether setting an attribute runs code: that of a property, not that of a slot."""
     return hasattr(type(attribute), "__set__") and not isinstance(attribute, MemberDescriptorType)
 
 
 def check_key(key: Any, may_run: Callable[[type], bool]) -> Any:
-    """A key of a dict or item of a set, whose hash is asked for; ValueError if code of its class computes that."""
+    """Return a key of a dict or item of a set; ValueError if code of its class computes its hash."""
     if isinstance(key, tuple | frozenset):
         for item in key:
             check_key(item, may_run)

@@ -1,7 +1,7 @@
-"""The closed list of types that graphs are made of: what each is taken apart into, and made of again.
+"""List the types that graphs are made of, with the parts of each.
 
-A type that is added is added here. `pyop.saving.values` writes the parts as JSON; `pyop.saving.pickles` gives those of
-types of which pickle and copy know too little to these.
+The list is closed: a new type is added here. `pyop.saving.values` writes the parts as JSON. `pyop.saving.pickles` uses
+the parts of those types that pickle and copy cannot handle.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = ["BY_NAME", "PICKLED", "Form", "Leaf", "contract_of_parts", "forms_of"
 
 @dataclass(frozen=True)
 class Form:
-    """One way of taking apart the objects of a type."""
+    """Take the objects of a type apart."""
 
     name: str  # in files and pickles
     of: Any
@@ -61,7 +61,7 @@ Several = partial(Form, several=True)
 
 
 class Leaf:
-    """Stands for a leaf in a tree that is taken apart, and for `CallOnTree.ARRAY`, which is known by identity."""
+    """Stand for a leaf in a tree that is taken apart, and for `CallOnTree.ARRAY`, which is known by identity."""
 
 
 def _comes_back(parts: Callable[[Any], Any], make: Callable[[Any], Any]) -> Callable[[Any], bool]:
@@ -179,18 +179,18 @@ def contract_of_parts(
 
 
 def _signature_parts(x: Signature) -> list[Any]:
-    """The parts; files of before cast= and device= have only the first five, and so have those that need no more."""
+    """Return the parts; only the first five without cast= and device=, as in files from before these."""
     parts = [x.inputs, x.outputs, x.gufunc, x.like, x.like_inputs]
     return parts if (x.cast, x.device) == ("no", None) else [*parts, x.cast, x.device]
 
 
 def _is_saving(x: Contract) -> bool:
-    """Whether a contract is that of an op's function with its residuals."""
+    """Return whether a contract is that of an op's function with its residuals."""
     return bool(x.gradient is not None and x.gradient.saving and x is x.gradient.saving[1])
 
 
 def _op_of(x: Contract) -> Op | None:
-    """The op that has this contract, with rules."""
+    """Return the op that has this contract, with rules, or None."""
     op = None if x.gradient is None else op_of_gradient(x.gradient)
     return op if op is not None and op.contract is x else None
 

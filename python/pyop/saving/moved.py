@@ -1,7 +1,7 @@
-"""Where the modules and functions are now that saved files and pickles name by earlier paths.
+"""Map earlier paths of modules and functions, as saved files and pickles name them, to today's.
 
-A file of `Graph.save` asks `current`. A pickle imports what it names by itself, so `install` adds a finder for modules
-that are no longer there.
+A file of `Graph.save` asks `current`. A pickle imports the names itself, so `install` adds a finder for modules that
+are no longer there.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def current(path: str) -> str:
 
 
 class _Finder:
-    """Finds modules under their earlier names; asked first, as editable installs remember files that are gone."""
+    """Find modules under their earlier names; asked first, as editable installs remember files that are gone."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
@@ -121,7 +121,7 @@ class _Loader:
 
 
 def _with_names(spec: ModuleSpec) -> ModuleSpec:
-    """Of a package of today: with the names that have moved out of it."""
+    """Return the spec of an existing package, with the names that have moved out of it."""
     loader: Any = spec.loader
     execute = loader.exec_module
 

@@ -1,4 +1,4 @@
-"""Nodes that were read from an ONNX model, in files: as what they were there, to be made of it again."""
+"""Save nodes that were read from an ONNX model as they were there, and rebuild them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""A graph taken apart: one record a node, in creation order, from which the same graph is made again.
+"""Take a graph apart: one record for each node, in creation order, from which the same graph is made again.
 
-What a record leaves out every copy loses: pickles, files and `put_into` go by its fields. It holds the node's own
-objects (functions, contracts, arrays). How they are written down is the business of `pyop.saving.pickles` and
-`pyop.saving.files`.
+A field that a record lacks is lost in every copy: pickles, files and `put_into` use its fields. It holds the node's own
+objects (functions, contracts, arrays); `pyop.saving.pickles` and `pyop.saving.files` write them.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ G = TypeVar("G", bound=Graph)
 
 @dataclass(frozen=True)
 class Parts:
-    """A graph."""
+    """Hold the parts of a graph."""
 
     name: str
     records: tuple[Record, ...]
@@ -37,18 +36,18 @@ def parts_of(graph: Graph) -> Parts:
 
 
 def outputs_of(graph: Graph) -> tuple[list[tuple[int, int | None]], TreeDef] | None:
-    """Which values are the outputs, and in what structure."""
+    """Return which values are the outputs, and in what structure."""
     outputs = graph._outputs
     return None if outputs is None else (list(outputs[0]), outputs[1])
 
 
 def put_together(parts: Parts) -> Graph:
-    """The graph of the parts."""
+    """Return the graph of the parts."""
     return put_into(Graph(name=parts.name), parts)
 
 
 def put_into(graph: G, parts: Parts) -> G:
-    """The parts in an empty graph, of a subclass perhaps."""
+    """Put the parts into an empty graph, which may be of a subclass."""
     for record in parts.records:
         add(graph, record, graph._value)
     if parts.outputs is not None:

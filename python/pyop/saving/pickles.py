@@ -1,9 +1,8 @@
-"""Pickles and copies of graphs and of what they are made of.
+"""Pickle and copy graphs and their objects.
 
-The types of the core have no pickling of their own: `install` of the package gives it to them, by `copyreg`, where copy
-looks too, and this module is imported when something is pickled or copied.
-Functions go by reference as pickle always has them; of an op, whose name leads to the op and not to its function, the
-op is written.
+The types of the core have no pickling of their own. `install` of the package registers it, by `copyreg`, where copy
+looks too, and this module is imported when something is pickled or copied. Functions are pickled by reference as
+always. The name of an op's function leads to the op, so the op is written in its place.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from .parts import Parts, outputs_of, parts_of, put_together, set_origins
 
 
 class _Function:
-    """A function, written as the op it belongs to."""
+    """Hold a function, written as the op it belongs to."""
 
     __slots__ = ("given",)
 
@@ -39,7 +38,7 @@ class _Function:
 
 
 class _Declared:
-    """The contract of a node: that of its op, where the op has rules."""
+    """Hold the contract of a node: that of its op, where the op has rules."""
 
     __slots__ = ("fn", "given")
 
@@ -92,13 +91,13 @@ def _copied(graph: Graph) -> Graph:
 
 
 def _reduce(x: Any) -> Any:
-    """By the table of types; ops that the pickler must not name by a path are passed over."""
+    """Reduce by the table of types, passing over ops that the pickler must not name by a path."""
     form = next(form for form in forms_of(x) if form.at is not Op or by_path(form.parts(x)) is not None)
     return _made, (form.name, _with_ops(form.parts(x)))
 
 
 def _reduce_call(x: Any, protocol: Any) -> Any:
-    """Of what nodes call."""
+    """Reduce the callable of a node."""
     return _reduce(x) if type(x) in PICKLED else object.__reduce_ex__(x, protocol)
 
 
@@ -113,7 +112,7 @@ def _made(name: str, parts: Any) -> Any:
 
 
 def _without_ops(parts: Any) -> Any:
-    """As pickle would leave them, for copy.copy."""
+    """Return the parts as pickle would leave them, for copy.copy."""
     if isinstance(parts, list):
         return list(map(_without_ops, parts))
     return parts.given if isinstance(parts, _Function) else parts

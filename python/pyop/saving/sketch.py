@@ -1,7 +1,7 @@
-"""The readable part of a saved graph: a model that other tools can show.
+"""Write the readable part of a saved graph: a model that other tools can show.
 
-NumPy functions stand in it as ONNX's operators where there are such, every other call as an operator of the domain
-``pyop``. Reading goes by the description beside it.
+NumPy functions are written as ONNX's operators where these exist, every other call as an operator of the domain
+``pyop``. Reading uses the description beside it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Sketch"]
 
 
 class Sketch(GraphWriter):
-    """Every node of a graph as a node to be looked at."""
+    """Write every node of a graph for display."""
 
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph, ModelBuilder())

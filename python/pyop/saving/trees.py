@@ -1,4 +1,4 @@
-"""Structures of containers with dataclasses in them, written as their parts: an instance would need its constructor."""
+"""Write structures of containers with dataclasses as their parts: an instance would need its constructor."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _MAX_DEPTH = 200
 
 
 def _taken_apart(tree: TreeDef) -> tuple[Any, list[Any]]:
-    """What puts a structure together, and the steps that it takes."""
+    """Return the constructor of a structure, and the steps that it takes."""
     reduced: Any = tree.__reduce__()
     return reduced[0], reduced[1][0]
 
 
 def has_dataclass(tree: TreeDef) -> bool:
-    """Whether a dataclass is among the containers."""
+    """Return whether a dataclass is among the containers."""
     return any(kind == _DATACLASS for kind, *_ in _taken_apart(tree)[1])
 
 
 def write_steps(w: Writer, tree: TreeDef) -> Any:
-    """The JSON of a structure: each container after those in it."""
+    """Return the JSON of a structure: each container after those in it."""
     return {
         "steps": [
             [kind, None if kind < _NAMED else w.reference(cls), w.write(keys), w.write(late), n]
@@ -39,7 +39,7 @@ def write_steps(w: Writer, tree: TreeDef) -> Any:
 
 
 def read_steps(r: Reader, x: Any) -> TreeDef:
-    """The structure of `write_steps`; ValueError if it is none, or its classes have other fields now."""
+    """Return the structure of `write_steps`; ValueError if it is none, or its classes have other fields now."""
     steps: list[Any] = []
     depths: list[int] = []
     for kind, path, keys, late, n in x:

@@ -1,7 +1,7 @@
-"""Python objects of a graph as JSON and back: a closed list of types, and references to what stands in modules.
+"""Write Python objects of a graph as JSON and read them: a closed list of types, and references into modules.
 
-`pyop.saving.kinds` has the list. Reading makes nothing but these types; whatever a name leads to is asked of
-`pyop.onnx.trust`.
+`pyop.saving.kinds` has the list. Reading makes only these types; `pyop.onnx.trust` decides on every object that a name
+leads to.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _IN_A_MODULE = "define it in a module, or "
 
 
 class Writer:
-    """Objects to JSON.
+    """Write objects as JSON.
 
     Functions without an import path are put into `embed`, under a name made for them; without it they are an error.
     """
@@ -43,7 +43,7 @@ class Writer:
         self._depth = 0
 
     def write(self, x: Any) -> Any:
-        """The JSON of an object; ValueError if it is of no type that can be stored."""
+        """Return the JSON of an object; ValueError if it is of no type that can be stored."""
         if x is None or type(x) in (bool, int, str):
             return x
         self._depth += 1
@@ -88,7 +88,7 @@ class Writer:
         return {"value": self.embedded(x, kind.__qualname__, f"{kind.__name__} {x!r:.80} cannot be stored in a file")}
 
     def path(self, x: Op | OpGradient) -> str:
-        """The import path of an op, or of the op that has gradient rules, or the name that they are embedded under."""
+        """Return the import path of an op, or of the op of gradient rules, or the name that they are embedded under."""
         op = x if isinstance(x, Op) else op_of_gradient(x)
         path = None if op is None else path_of_op(op)
         if path is None or self.goes_by_value(path):
@@ -99,11 +99,13 @@ class Writer:
         return path
 
     def goes_by_value(self, path: str) -> bool:
-        """Whether what has this path is embedded all the same: a script's functions are not there for others."""
+        """Return whether an object of this path is embedded all the same: a script's functions are missing
+        elsewhere.
+        """
         return self.embed is not None and (path.startswith("__main__.") or "<" in path)
 
     def embedded(self, x: Any, name: str, problem: str, hint: str = "") -> str:
-        """The name that an object is stored under, by value."""
+        """Return the name that an object is stored under, by value; ValueError without `embed`."""
         if self.embed is None:
             raise ValueError(f"{problem}: {hint}save with embed=True")
         for known, found in self.embed.items():
@@ -115,7 +117,7 @@ class Writer:
         return path
 
     def reference(self, x: Any) -> str:
-        """The import path of an object."""
+        """Return the import path of an object."""
         from ..onnx.registry import path_of
 
         path = path_of(x)
@@ -128,7 +130,7 @@ class Writer:
         return path
 
     def function(self, x: Any) -> Any:
-        """A callable."""
+        """Return the JSON of a callable."""
         if isinstance(x, FunctionType):
             op = op_of_function(x)
             if op is not None and (path := path_of_op(op)) is not None and not self.goes_by_value(path):
@@ -138,10 +140,10 @@ class Writer:
 
 
 class Reader:
-    """JSON to objects.
+    """Read objects from JSON.
 
-    `resolve` gives the object of an import path, or raises: the only way to anything outside this module. `may_run`
-    says whether code of a class may be run to make an instance of it.
+    `resolve` returns the object of an import path, or raises: the only access to anything outside this module.
+    `may_run` tells whether code of a class may run to make an instance of it.
     """
 
     def __init__(self, resolve: Callable[[str], Any], may_run: Callable[[type], bool] = lambda kind: False) -> None:
@@ -152,7 +154,7 @@ class Reader:
         self.contracts: dict[str, Contract] = {}  # with rules; equal ones are one, or else no calls would be merged
 
     def read(self, x: Any) -> Any:
-        """The object that `Writer.write` has written; ValueError if it has not."""
+        """Return the object that `Writer.write` has written; ValueError for anything else."""
         if x is None or type(x) in (bool, int, str):
             return x
         self._depth += 1
@@ -184,14 +186,14 @@ class Reader:
         return form.made(parts)
 
     def op(self, path: Any) -> Op:
-        """The op at an import path."""
+        """Return the op at an import path; ValueError if it is none."""
         found = self.resolve(path)
         if not isinstance(found, Op):
             raise ValueError(f"{path!r:.200} was an op when the graph was written, and is {type(found).__name__} now")
         return found
 
     def gradient(self, path: Any) -> Any:
-        """The gradient rules at an import path, those of an op."""
+        """Return the gradient rules at an import path, those of an op."""
         found = self.resolve(path)
         if isinstance(found, OpGradient):
             return found
