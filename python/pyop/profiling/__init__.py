@@ -1,4 +1,4 @@
-"""Where the time of ops and plans goes: `profile` records every call, in C++, on every thread."""
+"""Profile ops and plans: `profile` records every call, in C++, on every thread."""
 
 from .rows import ProfileRow
 from .session import Profile, profile

@@ -1,4 +1,4 @@
-"""Two profiles of one program beside each other."""
+"""Compare two profiles of one program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Change", "Comparison", "compare"]
 
 @dataclass(frozen=True)
 class Change:
-    """One row before and after; None where it was not called.
+    """Hold one row before and after; None where it was not called.
 
     Attributes
     ----------
@@ -31,13 +31,13 @@ class Change:
 
     @property
     def gained_ns(self) -> float:
-        """How much more time of its own it has taken, negative if less."""
+        """Return the increase of the row's own time in ns, negative if it fell."""
         return (self.after.self_ns if self.after else 0.0) - (self.before.self_ns if self.before else 0.0)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What `Profile.compare` returns: the rows of both, those that changed most first.
+    """Hold the rows of both profiles, those that changed most first: the result of `Profile.compare`.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Comparison:
 
 
 def compare(before: Profile, after: Profile, by: str) -> Comparison:
-    """The rows of both by name, kind and file; of two with one key, the n-th before and the n-th after."""
+    """Match the rows of both by name, kind and file; of two with one key, the n-th before and the n-th after."""
     found = []
     for p in (before, after):
         rows: dict[tuple[str, str, str, int], ProfileRow] = {}

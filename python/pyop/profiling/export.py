@@ -1,4 +1,4 @@
-"""Profiles in the files of other tools: the Trace Event Format, speedscope and pstats."""
+"""Export profiles to files of other tools: the Trace Event Format, speedscope and pstats."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["EXPORTS", "save_pstats", "save_speedscope", "save_trace"]
 
 
 def save_trace(p: Profile, path: str) -> None:
-    """The Trace Event Format; times are in microseconds there."""
+    """Save a profile in the Trace Event Format; times are in microseconds there."""
     pid = os.getpid()
     trace: list[dict[str, Any]] = [{"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": "pyop"}}]
     for name, tid in p._threads:
@@ -41,7 +41,7 @@ def save_trace(p: Profile, path: str) -> None:
 
 
 def _calls_of_parts(p: Profile) -> list[int]:
-    """Of each event that is a part of a plan, the call of that plan it lies in, on whichever thread; else -1."""
+    """Return, for each event of a part of a plan, the call of that plan around it, on any thread; else -1."""
     owners = [source.owner for source in p._sources]
     whole: dict[int, list[int]] = {}
     for k, row in enumerate(p.events["row"].tolist()):
@@ -63,7 +63,7 @@ def _calls_of_parts(p: Profile) -> list[int]:
 
 
 def _arrows(p: Profile, calls: list[int], pid: int) -> list[dict[str, Any]]:
-    """From plans to those of their parts that run on other threads."""
+    """Return arrows from plans to those of their parts that run on other threads."""
     out: list[dict[str, Any]] = []
     events = p.events
     for k, call in enumerate(calls):
@@ -78,7 +78,9 @@ def _arrows(p: Profile, calls: list[int], pid: int) -> list[dict[str, Any]]:
 
 
 def _live_bytes(p: Profile, calls: list[int]) -> list[tuple[float, int]]:
-    """After each moment that changed it: the bytes in results of parts of running plans, until their last reader."""
+    """Return, for each change, its time and the live bytes in results of parts of running plans, until their last
+    reader.
+    """
     events = p.events
     ends = events["start_ns"] + events["duration_ns"]
     parts: dict[int, list[int]] = {}
@@ -109,7 +111,7 @@ def _live_bytes(p: Profile, calls: list[int]) -> list[tuple[float, int]]:
 
 
 def save_speedscope(p: Profile, path: str) -> None:
-    """The file format of speedscope.app: a profile of opened and closed frames for each thread."""
+    """Save a profile for speedscope.app: opened and closed frames for each thread."""
     profiles = []
     for thread, name in enumerate(p.threads):
         mine = p.events[p.events["thread"] == thread]
@@ -146,7 +148,9 @@ def save_speedscope(p: Profile, path: str) -> None:
 
 
 def save_pstats(p: Profile, path: str) -> None:
-    """What `pstats.Stats` reads: calls, and time with and without inner calls, in seconds, by function and caller."""
+    """Save a profile for `pstats.Stats`: calls, and time with and without inner calls, in seconds, by function and
+    caller.
+    """
     labels = []
     for row in p.rows:
         file, _, line = row.where.rpartition(":")

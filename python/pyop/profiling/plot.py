@@ -1,4 +1,4 @@
-"""A profile drawn by matplotlib: a lane for each thread, a bar for each call."""
+"""Draw a profile by matplotlib: a lane for each thread, a bar for each call."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COLOURS = {
 
 
 def draw(p: Profile, ax: Any = None) -> Any:
-    """Bars on `ax`, or on axes of a new figure."""
+    """Draw bars on `ax`, or on axes of a new figure."""
     try:
         from matplotlib.patches import Patch
         from matplotlib.pyplot import subplots

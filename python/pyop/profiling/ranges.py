@@ -1,7 +1,7 @@
-"""Calls of a profile as ranges in other profilers: torch.profiler, NVTX and ITT.
+"""Show calls of a profile as ranges in other profilers: torch.profiler, NVTX and ITT.
 
-The core calls the opener when a call begins, on the thread of the call, and when the call ends what the opener has
-returned (csrc/profile/events.h). Calls of one thread lie in each other, so their ranges do.
+The core calls the opener when a call begins, on the thread of the call, and when the call ends it calls the object that
+the opener has returned (csrc/profile/events.h). Calls of one thread are nested, and so are their ranges.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _TOOLS = {"torch": (_torch, "torch"), "nvtx": (_nvtx, "nvtx"), "itt": (_itt, "it
 
 
 class _Opener:
-    """Begins ranges of several tools. Names are made once for each op, plan and instruction."""
+    """Begin ranges of several tools. Names are made once for each op, plan and instruction."""
 
     def __init__(self, tools: list[Tool]) -> None:
         self.tools = tools
@@ -84,7 +84,7 @@ def _end(ends: list[End]) -> None:
 
 
 def opener_of(tools: tuple[str, ...]) -> _Opener:
-    """What begins ranges in these tools, which are imported here, so that their absence is seen before the profile."""
+    """Return the opener for these tools, which are imported here, so that a missing one raises before the profile."""
     found: list[Tool] = []
     for name in tools:
         if name not in _TOOLS:

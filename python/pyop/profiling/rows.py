@@ -1,4 +1,4 @@
-"""Rows of a profile: what one op, plan, node, function or line has cost; how calls lie in each other."""
+"""Make rows of a profile, the cost of one op, plan, node, function or line, and nest its calls."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SIZES = ("bytes_in", "bytes_out", "bytes_copied")
 
 @dataclass(frozen=True)
 class ProfileRow:
-    """What one op, plan or part of a plan has cost in a profile. Times are in nanoseconds.
+    """Hold the cost of one op, plan or part of a plan in a profile. Times are in nanoseconds.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class ProfileRow:
 
 @dataclass(frozen=True)
 class Source:
-    """What one number in the events stands for: a whole op or plan, or an instruction of a plan."""
+    """Identify one number in the events: a whole op or plan, or an instruction of a plan."""
 
     name: str
     kind: str
@@ -119,13 +119,13 @@ def source_of(source: Any, owner: int, part: int) -> Source:
 
 
 def name_of(nodes: tuple[Node, ...]) -> str:
-    """The names of a group's nodes, as many as fit a table."""
+    """Return the names of a group's nodes, as many as fit a table."""
     names = [node.name for node in nodes]
     return " ".join(names if len(names) <= 4 else [*names[:2], f"…{len(names) - 3}…", names[-1]])
 
 
 def numbered(sources: list[Source], by: str) -> tuple[list[int], list[tuple[str, str, str]]]:
-    """The number of the row that each source belongs to, and name, kind and place of each row."""
+    """Return the row number of each source, and name, kind and place of each row."""
     if by == "node":
         return list(range(len(sources))), [(s.name, s.kind, s.where) for s in sources]
     numbers: dict[Hashable, int] = {}
@@ -150,7 +150,7 @@ def numbered(sources: list[Source], by: str) -> tuple[list[int], list[tuple[str,
 def counted(
     events: npt.NDArray[np.void], ids: npt.NDArray[np.intp], names: list[tuple[str, str, str]]
 ) -> list[ProfileRow]:
-    """A row for each name, of the events that have its number; in the order of `names`."""
+    """Return a row for each name, of the events that have its number; in the order of `names`."""
     rows = []
     whole = float(events["self_ns"].sum()) or 1.0
     groups = np.split(np.argsort(ids, kind="stable"), np.cumsum(np.bincount(ids))[:-1])
@@ -168,7 +168,7 @@ def counted(
 
 
 def nesting(starts: list[int], ends: list[int]) -> tuple[list[int], list[int], npt.NDArray[np.intp]]:
-    """Of intervals ordered by start, one in another or apart: depth, how much lies in children, and the one around."""
+    """Return depth, time in children, and parent of intervals ordered by start, each inside another or apart."""
     depths, inner, around = [], [0] * len(starts), list[int]()
     parents = np.full(len(starts), -1, np.intp)
     for i, (start, end) in enumerate(zip(starts, ends, strict=True)):
@@ -183,7 +183,7 @@ def nesting(starts: list[int], ends: list[int]) -> tuple[list[int], list[int], n
 
 
 def parents_of(events: npt.NDArray[np.void]) -> list[int]:
-    """The call that each event is within, on its thread: its number, or -1."""
+    """Return the number of the call that each event is within, on its thread, or -1."""
     last: list[int] = []
     found = []
     for k, (thread, depth) in enumerate(zip(events["thread"].tolist(), events["depth"].tolist(), strict=True)):

@@ -1,4 +1,4 @@
-"""Where the time of ops and plans goes: `profile` records every call, in C++, on every thread."""
+"""Profile ops and plans: `profile` records every call, in C++, on every thread."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _RECORD = np.dtype(
 
 @entered_as_a_whole
 class Profile(_core.ProfileSession):
-    """The calls of ops and plans between entering and leaving it, from `profile`.
+    """Hold the calls of ops and plans between entering and leaving it; `profile` makes it.
 
-    Only calls that began and ended within are part of it. Attributes are there once it is over.
+    Only calls that began and ended within are part of it. Attributes are available once it is over.
 
     Attributes
     ----------
@@ -82,43 +82,44 @@ class Profile(_core.ProfileSession):
 
     @property
     def rows(self) -> list[ProfileRow]:
-        """One for each op, plan and part of a plan, those with most time of their own first."""
+        """Return a row for each op, plan and part of a plan, those with most time of their own first."""
         return self._done()._rows
 
     @property
     def threads(self) -> list[str]:
-        """Names of the threads that made calls."""
+        """Return the names of the threads that made calls."""
         return [name for name, _ in self._done()._threads]
 
     @property
     def wall_ns(self) -> float:
-        """How long the profile lasted, in nanoseconds."""
+        """Return the duration of the profile in nanoseconds."""
         return self._done()._wall_ns
 
     @property
     def lost(self) -> int:
-        """How many events were overwritten by later ones."""
+        """Return the number of events that were overwritten by later ones."""
         return self._done()._lost
 
     @property
     def events(self) -> npt.NDArray[np.void]:
-        """Every call, as a structured array.
+        """Return every call, as a structured array.
 
-        Its fields are ``thread`` and ``row`` (indices into `threads` and `rows`), ``depth`` (how many recorded
-        calls it was within), ``failed``, ``start_ns`` (since the profile began), ``duration_ns``, ``self_ns``,
-        ``gil_released_ns``, ``gil_wait_ns``, ``bytes_in``, ``bytes_out`` and ``bytes_copied``. They are ordered
-        by thread and start.
+        Its fields are ``thread`` and ``row`` (indices into `threads` and `rows`), ``depth`` (the number of recorded
+        calls around it), ``failed``, ``start_ns`` (since the profile began), ``duration_ns``, ``self_ns``,
+        ``gil_released_ns``, ``gil_wait_ns``, ``bytes_in``, ``bytes_out`` and ``bytes_copied``. They are ordered by
+        thread and start.
         """
         return self._done()._events
 
     @property
     def spent(self) -> dict[str, float]:
-        """Where the time of the threads went, in nanoseconds: together `wall_ns` of each thread that made calls.
+        """Return how the threads spent their time, in nanoseconds; the sum is `wall_ns` for each thread that made
+        calls.
 
-        ``"user code"`` are Python functions of ops and nodes, and compiled functions that run the plain one,
-        ``"native"`` loops, views and backward steps in C++, ``"overhead"`` what plans do around them. ``"GIL wait"``
-        is time until the GIL was there again, ``"idle"`` that of plans that wait for nodes on other threads, and
-        ``"outside"`` that of no recorded call.
+        ``"user code"`` are Python functions of ops and nodes, and compiled functions that run the plain one.
+        ``"native"`` are loops, views and backward steps in C++, ``"overhead"`` the work of plans around them. ``"GIL
+        wait"`` is time until the GIL was there again, ``"idle"`` that of plans that wait for nodes on other threads,
+        and ``"outside"`` that of no recorded call.
 
         Examples
         --------
@@ -150,7 +151,7 @@ class Profile(_core.ProfileSession):
         return spent
 
     def by(self, what: str = "node") -> list[ProfileRow]:
-        """Rows of one kind, those with most time of their own first.
+        """Return rows of one kind, those with most time of their own first.
 
         Parameters
         ----------
@@ -182,7 +183,7 @@ class Profile(_core.ProfileSession):
         return sorted(rows, key=lambda row: -row.self_ns)
 
     def table(self, by: str = "node") -> str:
-        """The table that `print` shows, of other rows if asked for.
+        """Return the table that `print` shows, of other rows if asked for.
 
         Parameters
         ----------
@@ -205,7 +206,7 @@ class Profile(_core.ProfileSession):
         return table(self, by)
 
     def compare(self, other: Profile, by: str = "function") -> Comparison:
-        """What another run of the same program spent elsewhere.
+        """Compare with another run of the same program, row by row.
 
         Parameters
         ----------
@@ -258,7 +259,7 @@ class Profile(_core.ProfileSession):
         return draw(self._done(), ax)
 
     def to_dict(self) -> dict[str, Any]:
-        """All but the single calls, as what JSON can hold.
+        """Return everything except the single calls, as objects that JSON can hold.
 
         Returns
         -------

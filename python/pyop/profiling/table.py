@@ -1,4 +1,4 @@
-"""Profiles as text: tables, and numbers with units."""
+"""Write profiles as text: tables, and numbers with units."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COLUMNS = (
 
 
 def text_of_ns(ns: float) -> str:
-    """Three digits and a unit."""
+    """Return a time with three digits and a unit."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if ns >= size:
             return f"{ns / size:.3g} {unit}" if ns < 999.5 * size else f"{ns / size:.0f} {unit}"
@@ -28,7 +28,7 @@ def text_of_ns(ns: float) -> str:
 
 
 def text_of_bytes(n: int) -> str:
-    """Three digits and a unit, a dash for nothing."""
+    """Return a size with three digits and a unit, a dash for zero."""
     if n < 1024:
         return f"{n} B" if n else "-"
     value, units = float(n), iter("kMGTPE")
@@ -38,7 +38,7 @@ def text_of_bytes(n: int) -> str:
 
 
 def cells(row: ProfileRow) -> tuple[str, ...]:
-    """One line of the table."""
+    """Return one line of the table."""
     times = (row.total_ns, row.self_ns, row.min_ns, row.p50_ns)
     sizes = (row.bytes_in, row.bytes_out, row.bytes_copied)
     gil = (row.gil_held_ns, row.gil_released_ns, row.gil_wait_ns)
@@ -55,12 +55,12 @@ def cells(row: ProfileRow) -> tuple[str, ...]:
 
 
 def short(where: str) -> str:
-    """A place without the folders of its file."""
+    """Return a place without the folders of its file."""
     return where.rpartition("/")[2]
 
 
 def columns(titles: Sequence[str], lines: Sequence[Sequence[str]], *, left: Sequence[int]) -> list[str]:
-    """Lines of text in columns, those of `left` to the left."""
+    """Return lines of text in columns, aligned left where `left` says so."""
     widths = [max(map(len, column)) for column in zip(titles, *lines, strict=True)]
     align = [str.ljust if k in left else str.rjust for k in range(len(titles))]
     return [
@@ -70,13 +70,13 @@ def columns(titles: Sequence[str], lines: Sequence[Sequence[str]], *, left: Sequ
 
 
 def footer(spent: Mapping[str, float]) -> str:
-    """Where the time of all threads went."""
+    """Return the text of how all threads spent their time."""
     whole = sum(spent.values()) or 1.0
     return "; ".join(f"{name} {text_of_ns(ns)} ({ns / whole:.1%})" for name, ns in spent.items())
 
 
 def table(p: Profile, by: str) -> str:
-    """The rows in columns, and what all of it adds up to."""
+    """Return the rows in columns, and their total."""
     rows = p.by(by)
     lines = [cells(row) for row in rows]
     calls = sum(row.calls for row in rows)
@@ -88,7 +88,7 @@ def table(p: Profile, by: str) -> str:
 
 
 def html(profile: Profile) -> str:
-    """The rows with most time of their own, for a notebook."""
+    """Return the rows with most time of their own, for a notebook."""
     head = ("name", "kind", "calls", "total", "self", "share", "in", "out", "where")
     rows = []
     for r in profile.rows[:100]:

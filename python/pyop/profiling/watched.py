@@ -1,8 +1,8 @@
-"""`plan.run`: a call of a plan that tells how far it is.
+"""Call a plan and report its progress: `plan.run`.
 
-The steps are told by the core as they end, in the way of a profile (csrc/profile/events.h: opener), so that a plan that
-nobody watches pays nothing. What is counted is a step of the plan, and a step of the body of a loop for each iteration;
-a loop that runs on a tape is one step, since it has none while it runs.
+The core reports the steps as they end, by the means of a profile (csrc/profile/events.h: opener), so that a plan that
+nobody watches pays nothing. A step of the plan counts as one, and a step of a loop's body as one in each iteration. A
+loop that runs on a tape is one step, since it reports none while it runs.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _WHOLE_CALL = 0xFFFFFFFF
 
 class _Session(ProfileSession):
     def _read(self, recorded: dict[str, Any]) -> None:
-        """The events are of no use to anybody."""
+        """Ignore the events, which nobody uses."""
 
 
 class _Watch:
-    """Counts the steps of a plan that have ended. Steps of plans with threads end on any of them."""
+    """Count the steps of a plan that have ended. Steps of plans with threads end on any of them."""
 
     def __init__(self, plan: Plan, told: Callable[[int, int | None], Any]) -> None:
         self.told = told
@@ -43,7 +43,7 @@ class _Watch:
         self.error: Exception | None = None
 
     def _steps(self, plan: Plan) -> int | None:
-        """How many steps a call has, if that is known before."""
+        """Return the number of steps of a call, if it is known before."""
         self.plans.append(plan)
         count = plan.report()["instructions"]
         total: int | None = count
@@ -63,7 +63,7 @@ class _Watch:
         return self.step if part != _WHOLE_CALL and id(owner) in self.owners else _nothing
 
     def step(self) -> None:
-        """One has ended."""
+        """Count one step that has ended."""
         with self.counting:
             self.done += 1
         now = time.monotonic()
