@@ -1,4 +1,4 @@
-"""Pictures of graphs as they were written, of plans as they run, and of what a Value is made of."""
+"""Build pictures of graphs as they were written, of plans as they run, and of the ancestors of a Value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["picture_of"]
 
 
 def picture_of(what: Any, profile: Any = None) -> Picture:
-    """The picture of a Graph, a Plan or a Value; `profile` adds times.
+    """Return the picture of a Graph, a Plan or a Value; `profile` adds times.
 
     >>> import pyop
     >>> from pyop.pictures.build import picture_of
@@ -136,7 +136,7 @@ def _kind(node: Node, other: str, text: str = "") -> str:
 
 
 def _is_inline(node: Node) -> bool:
-    """Whether it is a number that is written where it is read."""
+    """Return whether a node is a number that is written where it is read."""
     return node.kind == "constant" and node.outputs[0].shape == ()
 
 
@@ -160,7 +160,7 @@ def _box(nodes: list[Node], kind: str, details: list[str], times: dict[Any, Any]
 
 
 def _call_text(node: Node, numbers: dict[int, str]) -> str:
-    """The call of a node, with its inputs by name and its constants by value."""
+    """Return the call of a node, with its inputs by name and its constants by value."""
     if node.kind != "py":
         return ""
     try:
@@ -172,7 +172,7 @@ def _call_text(node: Node, numbers: dict[int, str]) -> str:
 
 
 def _numbers(nodes: list[Node]) -> dict[int, str]:
-    """By node: the numbers that are written where they are read."""
+    """Return the text of the numbers that are written where they are read, by node."""
     values = [node.outputs[0] for node in nodes if _is_inline(node)]
     if not values:
         return {}
@@ -182,7 +182,7 @@ def _numbers(nodes: list[Node]) -> dict[int, str]:
 
 
 class _Name(str):
-    """Text that stands for itself."""
+    """Represent text whose repr is itself."""
 
     __slots__ = ()
     __repr__ = str.__str__

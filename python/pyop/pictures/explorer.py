@@ -1,4 +1,4 @@
-"""The explorer of notebooks: the page of `to_html` as a widget."""
+"""Show the page of `to_html` as a widget in notebooks: the explorer."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def explore(what: Any, profile: Profile | None = None, *, height: str = "600px")
 
 
 def _plan_of(profile: Profile) -> Plan | None:
-    """The plan with most time in all; None if none was called."""
+    """Return the plan with most total time; None if none was called."""
     found = [(row.total_ns, k) for k, row in enumerate(profile.rows) if row.kind == "plan"]
     if not found:
         return None

@@ -1,10 +1,10 @@
-"""Where boxes and edges of a picture are: layers from top to bottom, and edges between them that run through no box.
+"""Place boxes and edges of a picture: layers from top to bottom, and edges that cross no box.
 
-Sugiyama's scheme: longest paths give layers; an edge over several layers gets points in those between; sweeps of
-barycentres order each layer; then each layer is moved towards its neighbours by isotonic regression, which keeps order
-and distances. An edge bends in the free space between two layers only, and passes a layer straight, at a point that has
-room there as a box has. What would pass more layers than `_reach` allows goes along a lane beside all boxes instead,
-one for each source at a time: so the work stays proportional to the picture, however long edges are.
+The scheme is Sugiyama's: longest paths give layers. An edge over several layers gets points in those between. Sweeps of
+barycentres order each layer. Then isotonic regression moves each layer towards its neighbours, which keeps order and
+distances. An edge bends in the free space between two layers only, and passes a layer straight, at a point that has
+room there as a box has. An edge that would pass more layers than `_reach` allows takes a lane beside all boxes, one for
+each source at a time. So the work stays proportional to the picture, however long edges are.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CHARACTER, _LINE, _TITLE = 6.6, 14.0, 18.0
 
 @dataclass
 class Placed:
-    """A box, its rectangle and its layer; `inside` are the layouts of what it holds, each with where it begins."""
+    """Hold a box, its rectangle and its layer; `inside` has the layouts of its contents, each with its start."""
 
     box: Box
     x: float = 0.0
@@ -40,9 +40,11 @@ class Placed:
 
 @dataclass
 class Layout:
-    """Boxes as in the picture; for each edge its points, between which it goes straight down or bends between layers,
-    and in `ends` its boxes. `rows` has where each layer begins and ends, and `passed` for each edge the stretches that
-    it goes straight: x, the first layer and the last one. From these the page finds the points again when layers grow.
+    """Hold boxes as in the picture, and for each edge its points.
+
+    Between its points an edge goes straight down or bends between layers; `ends` has its boxes. `rows` has where each
+    layer begins and ends, and `passed` for each edge the stretches that it goes straight: x, the first layer and the
+    last one. From these the page finds the points again when layers grow.
     """
 
     width: float
@@ -55,7 +57,7 @@ class Layout:
 
 
 def place(picture: Picture, folded: bool = False) -> Layout:
-    """The layout of a picture; `folded`: without members of groups and bodies of loops.
+    """Return the layout of a picture; if `folded`, without members of groups and bodies of loops.
 
     >>> from pyop.pictures.layout import place
     >>> from pyop.pictures.model import Box, Edge, Picture
@@ -68,29 +70,29 @@ def place(picture: Picture, folded: bool = False) -> Layout:
 
 
 def head_of(box: Box) -> list[str]:
-    """What a folded box says: its name and its spec."""
+    """Return the lines of a folded box: its name and its spec."""
     return [shortened(box.label, 32), *([shortened(box.spec, 40)] if box.spec else [])]
 
 
 def body_of(box: Box) -> list[str]:
-    """The lines below, of one that is not folded."""
+    """Return the further lines of an unfolded box."""
     more = [f"… {len(box.members) - 12} more"] if len(box.members) > 12 else []
     return [shortened(text, 48) for text in box.members[:12]] + more
 
 
 def width_of(text: str) -> float:
-    """Of a line in a box: characters of East Asia and emoji take two places."""
+    """Return the width of a line in a box: characters of East Asia and emoji take two columns."""
     count = len(text) if text.isascii() else sum(1 + (east_asian_width(c) in "WF") for c in text)
     return _CHARACTER * count
 
 
 def size_of(lines: list[str]) -> tuple[float, float]:
-    """Width and height of a box of these lines."""
+    """Return width and height of a box of these lines."""
     return max(44.0, 16 + max(map(width_of, lines), default=0.0)), 10 + _LINE * len(lines)
 
 
 def _sized(box: Box, folded: bool) -> Placed:
-    """A box with its lines and size, which are those of what it holds; a folded one has that beside its size."""
+    """Return a box with its lines and the size of its contents; a folded one keeps those beside its size."""
     placed = Placed(box, lines=head_of(box) + ([] if folded else body_of(box)))
     placed.w, placed.h = size_of(placed.lines)
     x, tallest = _PAD, 0.0
@@ -105,7 +107,7 @@ def _sized(box: Box, folded: bool) -> Placed:
 
 
 class _Layers:
-    """The layers of one picture while it is laid out: numbers of boxes, and of points of edges behind them."""
+    """Hold the layers of one picture while it is laid out: numbers of boxes, then of points of edges."""
 
     def __init__(self, boxes: list[Placed], edges: list[tuple[int, int]]) -> None:
         self.boxes = boxes
@@ -121,7 +123,9 @@ class _Layers:
         self.chains = self._chains()
 
     def _layers(self) -> list[int]:
-        """Below all that a box reads; what reads one thing, or nothing, is just above what reads it."""
+        """Return the layer of each box: below all that it reads, and, if it reads at most one, just above its
+        reader.
+        """
         layer, reads = [0] * len(self.boxes), [0] * len(self.boxes)
         readers: list[list[int]] = [[] for _ in self.boxes]
         for a, b in sorted(self.edges, key=lambda edge: edge[1]):
@@ -134,7 +138,7 @@ class _Layers:
         return layer
 
     def _reach(self) -> int:
-        """How many layers an edge may pass by points of its own: as many as make three points a box, sixty at least."""
+        """Return how many layers an edge may pass by points of its own: three points for each box, sixty at least."""
         spans = sorted(self.layer[b] - self.layer[a] - 1 for a, b in self.edges)
         room, total = 3 * len(self.boxes) + 60, 0
         for span in spans:
@@ -144,7 +148,7 @@ class _Layers:
         return spans[-1] if spans else 0
 
     def _chains(self) -> list[list[int] | None]:
-        """For each edge its points, those of one source shared; None for one that takes a lane."""
+        """Return the points of each edge, shared by those of one source; None for one that takes a lane."""
         reach, shared = self._reach(), dict[tuple[int, int], int]()
         chains: list[list[int] | None] = []
         for a, b in self.edges:
@@ -207,7 +211,7 @@ class _Layers:
         self._straighten()
 
     def _straighten(self) -> None:
-        """Where a picture leans, as unrolled loops do, move layers so that the middles of near ones are in a line."""
+        """Move layers so that the middles of near ones are in a line, where a picture leans, as unrolled loops do."""
         sides = [
             (self.x[row[0]] - self.width[row[0]] / 2, self.x[row[-1]] + self.width[row[-1]] / 2) for row in self.rows
         ]
@@ -221,7 +225,7 @@ class _Layers:
                 self.x[node] -= middle
 
     def _align_row(self, row: list[int], beside: list[list[list[int]]]) -> None:
-        """The places nearest to the wished ones, by squares, in order and without overlap: pools of adjacent boxes."""
+        """Place a row nearest to the wished places, by least squares, in order and without overlap (pooling)."""
         pools: list[tuple[float, float, int]] = []  # of wished places less offsets: their mean, weight, how many
         offsets, offset = [], 0.0
         for k, node in enumerate(row):
@@ -282,7 +286,7 @@ class _Layers:
         return Layout(width, height, self.boxes, edges, self.edges, rows, passed)
 
     def _lanes(self, first: float) -> dict[int, float]:
-        """By source of long edges: where its lane is, which others use above and below."""
+        """Return the lane of each source of long edges, which others use above and below."""
         until = dict[int, int]()
         for (a, b), chain in zip(self.edges, self.chains, strict=True):
             if chain is None:

@@ -1,4 +1,4 @@
-"""The methods of Graph, Plan and Value that draw them. The types get them here, when the first one is asked for."""
+"""Define the methods of Graph, Plan and Value that draw them, added to the types at the first use of one."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def show(self: Any, profile: Any = None) -> None:
 
 
 def to_dot(self: Any) -> str:
-    """It in the language of Graphviz.
+    """Return the picture in the language of Graphviz.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def to_dot(self: Any) -> str:
 
 
 def to_mermaid(self: Any) -> str:
-    """It as a flowchart of Mermaid.
+    """Return the picture as a flowchart of Mermaid.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def _repr_svg_(self: Any) -> str:
 
 
 def _repr_html_(self: Any) -> str:
-    """The picture below what `repr` says, for notebooks."""
+    """Return the picture below the `repr`, for notebooks."""
     from .svg import svg
 
     said = f'<div style="font-family:monospace">{clean(repr(self))}</div>'

@@ -1,4 +1,4 @@
-"""What is drawn: boxes, some with pictures inside, and edges between boxes of one picture."""
+"""Define a picture: boxes, some with pictures inside, and edges between boxes of one picture."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS = {
 
 @dataclass
 class Box:
-    """One box.
+    """Describe one box.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Edge:
-    """An array on its way: numbers of boxes of the same picture, and its spec."""
+    """Describe an array on its way: numbers of boxes of the same picture, and its spec."""
 
     source: int
     target: int
@@ -69,19 +69,19 @@ class Edge:
 
 @dataclass
 class Picture:
-    """Boxes and edges under a title; every edge goes from a box to a later one."""
+    """Hold boxes and edges under a title; every edge goes from a box to a later one."""
 
     title: str
     boxes: list[Box] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
 
     def count(self) -> int:
-        """Boxes in all, bodies counted too."""
+        """Return the number of all boxes, including those of bodies."""
         return len(self.boxes) + sum(part.count() for box in self.boxes for _, part in box.inside)
 
 
 def shortened(text: str, most: int = 40) -> str:
-    """Text of one line that fits a box.
+    """Return text in one line that fits a box.
 
     >>> from pyop.pictures.model import shortened
     >>> shortened("a  b\\nc"), shortened("smoothed", 6)

@@ -1,4 +1,4 @@
-"""Pages: one HTML file that shows a picture, with all that it needs."""
+"""Write pages: one HTML file that shows a picture, with all that it needs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["data_of", "page", "part"]
 
 
 def part(name: str) -> str:
-    """The text of a file of this folder."""
+    """Return the text of a file of this folder."""
     return files(__package__).joinpath(name).read_text("utf-8")
 
 
 def page(picture: Picture, profile: Any = None) -> str:
-    """The page of a picture; no text of the user's is anywhere but in its data and its title.
+    """Return the page of a picture; the user's texts are only in its data and its title.
 
     >>> from pyop.pictures.model import Box, Picture
     >>> from pyop.pictures.page import page
@@ -42,9 +42,9 @@ def page(picture: Picture, profile: Any = None) -> str:
 
 
 def data_of(picture: Picture, profile: Any = None) -> dict[str, Any]:
-    """What the page's code draws: texts and sizes of boxes once, and where all are, unfolded and folded.
+    """Return the data that the page's code draws: texts and sizes of boxes once, and positions, unfolded and folded.
 
-    A reader folds single boxes too; the page moves the others then, along the layers that it has here.
+    A reader folds single boxes too; the page then moves the others, along the layers that it has here.
     """
     texts: list[Any] = []
     known: dict[int, int] = {}
@@ -61,7 +61,7 @@ def data_of(picture: Picture, profile: Any = None) -> dict[str, Any]:
 
 
 def _tree(layout: Layout, known: dict[int, int], texts: list[Any]) -> dict[str, Any]:
-    """A layout: of a box its middle, width, layer, kind, text and what it holds; of an edge where it passes layers."""
+    """Return a layout: for each box its middle, width, layer, kind, text and contents; for each edge its passages."""
     kinds = list(KINDS)
     boxes: list[Any] = []
     for placed in layout.boxes:
@@ -85,7 +85,7 @@ def _tree(layout: Layout, known: dict[int, int], texts: list[Any]) -> dict[str, 
 
 
 def _calls(profile: Any) -> list[Any]:
-    """The first calls of a profile, for the timeline: thread, depth, start, duration, name and place."""
+    """Return the first calls of a profile, for the timeline: thread, depth, start, duration, name and place."""
     found = []
     for event in profile.events[:5000]:
         row = profile.rows[event["row"]]

@@ -1,4 +1,4 @@
-"""Pictures as SVG, for notebooks and documents: in the colours of what is around, light or dark."""
+"""Write pictures as SVG, for notebooks and documents, in the surrounding colours, light or dark."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST = 400  # boxes in a notebook's static picture: more are for the page
 
 
 def svg(picture: Picture) -> str:
-    """The picture as one ``<svg>``, whose titles tell what boxes are.
+    """Return the picture as one ``<svg>``, whose titles describe the boxes.
 
     >>> from pyop.pictures.model import Box, Picture
     >>> from pyop.pictures.svg import svg
@@ -60,7 +60,7 @@ def _parts(layout: Layout, x: float, y: float) -> Iterator[str]:
 
 
 def _path(points: list[tuple[float, float]], x: float, y: float) -> str:
-    """Straight down, or by a curve that leaves and arrives downwards: it stays between its ends' heights."""
+    """Return a path straight down, or a curve that leaves and arrives downwards, between its ends' heights."""
     out, last = [f"M{points[0][0] + x:.1f} {points[0][1] + y:.1f}"], points[0]
     for point in points[1:]:
         (a, b), middle = (point[0] + x, point[1] + y), (last[1] + point[1]) / 2 + y

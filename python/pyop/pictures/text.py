@@ -1,4 +1,4 @@
-"""Pictures as text: a tree for terminals, DOT, Mermaid."""
+"""Write pictures as text: a tree for terminals, DOT, Mermaid."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["dot", "lines_of", "mermaid"]
 
 
 def lines_of(picture: Picture, depth: int = 0) -> Iterator[tuple[int, Box, list[str]]]:
-    """The boxes in order, bodies below theirs: depth, box, and the names of the boxes that it reads."""
+    """Yield the boxes in order, bodies below theirs: depth, box, and the names of the boxes that it reads."""
     reads: list[list[str]] = [[] for _ in picture.boxes]
     for edge in picture.edges:
         reads[edge.target].append(picture.boxes[edge.source].label)
@@ -22,12 +22,12 @@ def lines_of(picture: Picture, depth: int = 0) -> Iterator[tuple[int, Box, list[
 
 
 def _dot_text(text: str) -> str:
-    """Text of a quoted string in DOT, where only a quote ends it and a backslash begins an escape."""
+    """Return text for a quoted string in DOT, where only a quote ends it and a backslash begins an escape."""
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ").replace("\r", " ").replace("\0", " ")
 
 
 def dot(picture: Picture) -> str:
-    """The picture in the language of Graphviz.
+    """Return the picture in the language of Graphviz.
 
     >>> from pyop.pictures.model import Box, Edge, Picture
     >>> from pyop.pictures.text import dot
@@ -60,12 +60,12 @@ def _dot_part(picture: Picture, prefix: str, indent: str, out: list[str]) -> Non
 
 
 def _mermaid_text(text: str) -> str:
-    """Text of a quoted label in Mermaid: what is no letter of a harmless kind by its number."""
+    """Return text for a quoted label in Mermaid, with all but harmless characters by their number."""
     return "".join(c if c.isalnum() or c in " .,:_+*/()=-'…" else f"#{ord(c)};" for c in " ".join(text.split()))
 
 
 def mermaid(picture: Picture) -> str:
-    """The picture as a flowchart of Mermaid, which GitHub and many notebooks show.
+    """Return the picture as a flowchart of Mermaid, which GitHub and many notebooks show.
 
     >>> from pyop.pictures.model import Box, Edge, Picture
     >>> from pyop.pictures.text import mermaid
