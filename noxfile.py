@@ -65,6 +65,6 @@ def tsan(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """The budget table; `-- op_call chain` runs some suites."""
+    """Print the budget table; `-- op_call chain` runs some suites."""
     session.install(WITH_CPP_TESTS, ".[bench]")
     session.run("python", "-m", "benchmarks", *session.posargs)

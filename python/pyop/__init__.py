@@ -1,4 +1,4 @@
-"""pyop: a Python function on NumPy arrays becomes an op.
+"""Turn Python functions on NumPy arrays into ops, graphs and compiled plans.
 
 An op has declared outputs, takes its arguments without copying, and costs nanoseconds to dispatch. It runs eagerly on
 arrays, or becomes a node of a graph that C++ runs.

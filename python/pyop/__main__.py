@@ -1,4 +1,4 @@
-"""The command line: ``python -m pyop COMMAND``, and ``pyop-config``."""
+"""Implement the command line: ``python -m pyop COMMAND``, and ``pyop-config``."""
 
 from __future__ import annotations
 
@@ -100,14 +100,14 @@ _CONFIG: dict[str, tuple[str, Callable[[], str]]] = {
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
-    """What to print."""
+    """Add the options of ``pyop-config``, each of which names a flag or folder to print."""
     for option, (text, _) in _CONFIG.items():
         parser.add_argument(option, dest="wanted", action="append_const", const=option, help=text)
     parser.set_defaults(run=config, prog=parser.prog)
 
 
 def config_main(argv: Sequence[str] | None = None) -> int:
-    """``pyop-config``."""
+    """Run ``pyop-config`` and return its exit code."""
     parser = argparse.ArgumentParser(prog="pyop-config", description="What it takes to compile against pyop.")
     add_config(parser)
     return run(parser, argv)
@@ -193,7 +193,7 @@ def _deferred(name: str) -> Callable[[argparse.Namespace], int]:
 
 
 def positive(text: str) -> int:
-    """An argument that counts something."""
+    """Return a command-line argument as an int; ValueError unless it is at least 1."""
     number = int(text)
     if number < 1:
         raise ValueError
@@ -201,7 +201,7 @@ def positive(text: str) -> int:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The commands and their options."""
+    """Build the parser of ``python -m pyop`` with its commands and their options."""
     parser = argparse.ArgumentParser(
         prog="python -m pyop", description="Look at this installation of pyop, or see it work on real data."
     )

@@ -1,6 +1,6 @@
-"""`pyop.check`: whether an op keeps what it promises, found out by calling it.
+"""Check by calls that an op keeps what it promises: `pyop.check`.
 
-What is checked is what pyop relies on: a plan merges equal calls, runs them again, in another order and on other
+The checks cover what pyop relies on. A plan merges equal calls, runs them again, in another order and on other
 threads, and hands results on without copying.
 """
 
@@ -29,7 +29,7 @@ _REMARKS = ("writes", "globals")  # what is said there is no reason not to have 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of a report.
+    """Hold one line of a report.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """What `check` has found. True if nothing failed; printed, it is a table.
+    """Hold the findings of one `check`. It is true if nothing failed, and prints as a table.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing failed."""
+        """Return whether nothing failed."""
         return all(finding.verdict != "FAIL" for finding in self.findings)
 
     def __bool__(self) -> bool:
@@ -99,7 +99,7 @@ class Report:
 
 
 class _Failed(Exception):
-    """What was found, in words."""
+    """Report a broken promise, in words, from inside a check."""
 
 
 def check(
@@ -110,7 +110,7 @@ def check(
     progress: bool | Callable[[int, int | None], Any] = False,
     **statics: Any,
 ) -> Report:
-    """Whether an op keeps its promises, by calling it: one report.
+    """Check by calls that an op keeps its promises, and return a report.
 
     Of a plain function, given an example, whether it can be compiled and differentiated as it is: *purity*, *writes*
     (into which arguments), *numbers* (whether one leaves the record, which `pyop.trace` refuses), *compiled* (the same
@@ -226,7 +226,7 @@ def _leaves(x: Any) -> list[Any]:
 
 
 class _Checks:
-    """One op, one example, and what the first call returned."""
+    """Run the checks of one op on one example, and keep what the first call returned."""
 
     def __init__(
         self, op: Op, arguments: tuple[Any, ...], statics: dict[str, Any], rng: np.random.Generator, rtol: float
@@ -242,7 +242,7 @@ class _Checks:
         self.first_bits: list[Any] = []
 
     def fresh(self) -> tuple[Any, ...]:
-        """The arguments in memory of their own."""
+        """Return copies of the arguments, in memory of their own."""
         return tuple([map_leaves(np.copy, argument) for argument in self.arguments])
 
     def call(self) -> tuple[Any, tuple[Any, ...]]:
@@ -390,7 +390,7 @@ def _inner(xs: Sequence[Any], ys: Sequence[Any]) -> float:
 
 
 def _where(tangents: list[Any]) -> str:
-    """Where a direction of one element points to."""
+    """Return the text that names the element a direction points to; empty if it points to several."""
     places = [(k, np.argwhere(t)) for k, t in enumerate(tangents)]
     elements = [(k, tuple(map(int, index))) for k, indices in places for index in indices]
     return f" (element {elements[0][1]} of differentiable argument {elements[0][0]})" if len(elements) == 1 else ""
@@ -400,7 +400,7 @@ def _where(tangents: list[Any]) -> str:
 
 
 def example_of(op: Op, rng: np.random.Generator) -> tuple[Any, ...]:
-    """Random arguments as an op declares them; TypeError if it declares none, or what no number array is.
+    """Return random arguments as an op declares them. TypeError if it declares none, or a dtype that is not numeric.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""What pyop runs on, how this copy was built, and where its headers lie.
+"""Report the build and the interpreter, check both, and locate the headers.
 
-Imported before the rest, so that what is missing is said in one sentence; also by interpreters that pyop does not run
-on, so it has no syntax that they may not have.
+This module is imported before the rest, so that a missing requirement gives one clear sentence. Interpreters that
+pyop does not support import it too, so it uses no syntax that they may lack.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["build_config", "get_cmake_dir", "get_include"]
 
 
 def build_config() -> dict[str, dict[str, str]]:
-    """What pyop was built with and what it runs on.
+    """Return how pyop was built and what it runs on.
 
     The first thing to put in a bug report. ``python -m pyop info`` prints it.
 
@@ -49,7 +49,7 @@ def build_config() -> dict[str, dict[str, str]]:
 
 
 def get_include() -> str:
-    """The folder to give a C compiler, or Cython, as ``-I``: for ``#include <pyop/…>`` and ``cimport pyop``.
+    """Return the folder to give a C compiler, or Cython, as ``-I``, for ``#include <pyop/…>`` and ``cimport pyop``.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def get_include() -> str:
 
 
 def get_cmake_dir() -> str:
-    """The folder to give CMake as ``pyop_DIR``, for ``find_package(pyop CONFIG)`` and its target ``pyop::headers``.
+    """Return the folder to give CMake as ``pyop_DIR``, for ``find_package(pyop CONFIG)`` and ``pyop::headers``.
 
     Returns
     -------

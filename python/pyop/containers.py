@@ -1,6 +1,7 @@
-"""Containers of other libraries (pandas, xarray, masked arrays, torch) where an array is wanted.
+"""Check containers of other libraries (pandas, xarray, masked arrays, torch) where an array is expected.
 
-They compute by rules of their own, which a plain array would lose without a word: csrc/array/protocol/containers.h.
+They compute by rules of their own, which a conversion to a plain array would silently lose. See
+csrc/array/protocol/containers.h.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def check_rules(what: str, x: Any) -> None:
 
 
 def plain_array(x: Any, what: str) -> np.ndarray[Any, Any]:
-    """``np.asarray(x)``, for what loses nothing by that; `what` it is, for the error.
+    """Return ``np.asarray(x)``; raise if the conversion would lose rules or values. `what` names `x` in the error.
 
     >>> from pyop.containers import plain_array
     >>> plain_array([1, 2], "argument 0")
@@ -66,7 +67,7 @@ def plain_array(x: Any, what: str) -> np.ndarray[Any, Any]:
 
 
 def lost_nulls(x: Any) -> str | None:
-    """What is lost where NumPy makes NaN of nulls that a container tells from NaN; None if it has no nulls.
+    """Describe what NumPy would lose by turning a container's nulls into NaN; return None if it has no nulls.
 
     pandas has them in its own dtypes ("Int64", "Float64", "int64[pyarrow]"), Arrow and polars in all.
     """

@@ -1,4 +1,4 @@
-"""TensorFlow's ``contrib.framework.py_func``: nested arguments, keyword arguments, nested results, shapes."""
+"""Provide TensorFlow's ``contrib.framework.py_func``: nested arguments and results, keywords, shapes."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def py_func(
 
 
 def _is_rule(x: Any) -> bool:
-    """A callable that is asked for the tree, not a dtype class."""
+    """Return whether `x` is a callable to ask for the tree, and not a dtype class."""
     return callable(x) and not isinstance(x, type)
 
 

@@ -1,16 +1,15 @@
-"""What the core keeps back: Python objects that C++ threads have dropped, and the memory of results.
+"""Inspect and release what the core keeps: dropped Python objects, and the memory of results.
 
-The C++ objects of pyop own Python objects, and may lose their last owner on a thread that does not hold the
-GIL. Such a thread never waits for the GIL: it puts the reference on a list, and the main thread, or whoever
-calls an op next, releases it. `stats` shows the list's counters, `collect` empties it at once.
+C++ objects of pyop own Python objects, and may lose their last owner on a thread that does not hold the GIL. Such a
+thread never waits for the GIL. It puts the reference on a list; the main thread, or the next caller of an op,
+releases it. `stats` shows the list's counters, `collect` empties it at once.
 
-The memory of a plan's result goes to a pool when the last reference to the array is dropped, and the next
-result of that size is made in it: memory fresh from the system costs a page fault for every 4 KiB written.
-`pool_stats` shows what the pool keeps, `pool_trim` gives it back to the system and `pool_limit` sets how much
-may be kept.
+The memory of a plan's result goes to a pool when the last reference to the array is dropped. The next result of that
+size is made in it, because fresh memory costs a page fault for every 4 KiB written. `pool_stats` shows what the pool
+keeps, `pool_trim` gives it back to the system, and `pool_limit` sets how much may be kept.
 
-Some of NumPy's functions are computed by kernels of pyop's that give NumPy's bits many times as fast;
-`exact_kernels` says which of them this process uses.
+Kernels of pyop compute some of NumPy's functions with the same bits and many times as fast. `exact_kernels` lists
+those that this process uses.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ __all__ = ["PoolStats", "Stats", "collect", "exact_kernels", "pool_limit", "pool
 
 
 class Stats(TypedDict):
-    """What `stats` returns.
+    """Hold the counters that `stats` returns.
 
     Attributes
     ----------
@@ -91,7 +90,7 @@ def collect() -> int:
 
 
 class PoolStats(TypedDict):
-    """What `pool_stats` returns.
+    """Hold the counters that `pool_stats` returns.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
-"""Methods of the core's types that `import pyop` does not load: most programs never need them.
+"""Load methods of the core's types at their first use; most programs never need them.
 
-What else is not loaded with pyop: public names (`pyop.__getattr__`), up-calls (`up_calls.py`), and what a function that
-few programs call imports in its body.
+Three more things are not loaded with pyop: public names (`pyop.__getattr__`), up-calls (`up_calls.py`), and modules
+that a rarely called function imports in its body.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["methods_of"]
 
 
 class _Deferred:
-    """Stands for a method until somebody asks for it; then the module that defines it puts the method in its place."""
+    """Stand for a method until its first use, when the module that defines it puts the method in its place."""
 
     def __init__(self, kind: type, name: str, module: str) -> None:
         self.kind, self.name, self.module = kind, name, module

@@ -1,4 +1,4 @@
-"""Signals and other threads: context managers that an interrupt cannot leave entered, and a moment for others."""
+"""Provide context managers that an interrupt cannot leave entered, and a moment for signals and other threads."""
 
 from __future__ import annotations
 

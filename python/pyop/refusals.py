@@ -1,4 +1,4 @@
-"""Refusals: what a symbolic or recorded array raises when it is asked for numbers or memory that it cannot give.
+"""Raise and track refusals: errors of symbolic or recorded arrays asked for values or memory that they lack.
 
 A refusal is noted, so that a function that catches it does not go another way than it would with arrays without a word:
 who traces or records the function calls it by `call_watched`, which raises the refusal in the end. A compiled function
@@ -46,7 +46,7 @@ def refusal(message: str, kind: type[Exception] = TypeError) -> Exception:
 
 
 def was_refused(error: BaseException) -> bool:
-    """Whether an error of a watched call is a refusal, or comes from one.
+    """Return whether an error of a watched call is a refusal, or was caused by one.
 
     >>> from pyop.refusals import refusal, was_refused
     >>> was_refused(refusal("x.tolist()")), was_refused(TypeError("x.tolist()"))
@@ -58,7 +58,7 @@ def was_refused(error: BaseException) -> bool:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """An error, and those that it comes from."""
+    """Yield an error and the errors that caused it, at most 20."""
     for _ in range(20):
         if error is None:
             return
@@ -67,7 +67,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def refusal_of(error: BaseException) -> BaseException:
-    """The refusal that an error comes from; else the error."""
+    """Return the refusal that caused an error; the error itself if none did."""
     return next((at for at in _chain(error) if getattr(at, "_pyop_refused", False)), error)
 
 
@@ -96,12 +96,12 @@ def of_state(message: str) -> TypeError:
 
 
 def is_of_state(error: BaseException) -> bool:
-    """Whether it is such an error, or one that `may_run_itself`, or a refusal."""
+    """Return whether `of_state` marked the error, or it is a refusal, or one that lets the function itself run."""
     return getattr(error, "_pyop_of_state", False) or runs_itself(error) or was_refused(error)
 
 
 def runs_itself(error: BaseException) -> bool:
-    """Whether the function itself may do what an error refuses."""
+    """Return whether the function itself may do what an error refuses."""
     return getattr(error, "_pyop_runs_itself", False)
 
 
@@ -158,7 +158,7 @@ def note_call(error: BaseException, call: str) -> None:
 
 
 def _line_of(error: BaseException) -> str:
-    """Where the caller's own code raised it."""
+    """Return ``file:line`` of the caller's own code that raised the error; empty if none did."""
     line = ""
     at = error.__traceback__
     while at is not None:
@@ -176,8 +176,9 @@ _DENSITIES = ("pdf", "logpdf", "pmf", "logpmf", "cdf", "logcdf", "sf", "logsf")
 
 
 def remedy_of_caller() -> str | None:
-    """What to call instead, as the end of an error message, if a function of SciPy asks for an array and pyop.scipy has
-    one of that name.
+    """Return the end of an error message that names a function of pyop.scipy to call instead, or None.
+
+    There is one if a function of SciPy asks for the array, and pyop.scipy has a function of that name.
     """
     frame = sys._getframe(1)
     for _ in range(12):

@@ -1,7 +1,7 @@
-"""What C++ calls: each function and class of pyop that the core reaches, by the name it has in csrc/runtime/up_calls.h.
+"""Install the up-calls: every function and class that the core calls, by its name in csrc/runtime/up_calls.h.
 
-That header says what each is, and which files call it. A name that is missing here or there is an error of the import.
-Parts of pyop that most programs do not need are imported by the first call.
+That header describes each and lists the files that call it. A name that only one side has is an error of the import.
+Modules that most programs do not need are imported by the first call.
 """
 
 from __future__ import annotations

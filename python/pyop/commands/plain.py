@@ -1,4 +1,4 @@
-"""`pyop.check` of plain functions: whether they may be compiled and differentiated as they are."""
+"""Check plain functions for `pyop.check`: whether they may be compiled and differentiated as they are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["PlainChecks"]
 
 
 class PlainChecks:
-    """One function, one example; each method returns a remark, or raises what `fail` makes."""
+    """Run the checks of one function on one example; each method returns a remark, or raises what `fail` makes."""
 
     WHAT = ("purity", "writes", "numbers", "compiled", "globals", "gradient")
 
@@ -26,7 +26,7 @@ class PlainChecks:
         self.first: list[Any] = []
 
     def fresh(self) -> tuple[Any, ...]:
-        """The arguments in memory of their own."""
+        """Return copies of the arguments, in memory of their own."""
         return tuple([map_leaves(np.copy, x) for x in self.arguments])
 
     def purity(self) -> str | None:
@@ -44,7 +44,7 @@ class PlainChecks:
         return f"writes into argument {', '.join(map(str, changed))}, and so will its plan" if changed else None
 
     def numbers(self) -> str | None:
-        """Whether a number leaves the record: then it decides for one call, and not for the plan."""
+        """Raise if a number leaves the record: then it decides for one call, and not for the plan."""
         from .. import trace
         from ..declare.spec import Spec
 
@@ -66,7 +66,7 @@ class PlainChecks:
         return None
 
     def globals(self) -> str | None:
-        """What trace freezes, and compile looks at in every call."""
+        """Return a remark on globals that trace freezes, and compile reads in every call; None if there are none."""
         try:
             read = inspect.getclosurevars(inspect.unwrap(self.fn))
         except TypeError:
@@ -117,11 +117,11 @@ class PlainChecks:
 
 
 def bits(x: Any) -> list[Any]:
-    """What is compared: dtypes, shapes and bytes."""
+    """Return the dtypes, shapes and bytes of all leaves, to compare."""
     leaves = [np.asarray(leaf) for leaf in flatten(x)[0]]
     return [(a.dtype.str, a.shape, a.tolist() if a.dtype.hasobject else a.tobytes()) for a in leaves]
 
 
 def inner(xs: Sequence[Any], ys: Sequence[Any]) -> float:
-    """The sum of the products of all elements."""
+    """Return the sum of the products of all elements."""
     return sum(float(np.vdot(x, y)) for x, y in zip(xs, ys, strict=True))

@@ -1,4 +1,4 @@
-"""``profile``, ``explain`` and ``bench``: what a program, or a function, costs and becomes."""
+"""Run ``profile``, ``explain`` and ``bench``, which show what a program, or a function, costs and becomes."""
 
 from __future__ import annotations
 

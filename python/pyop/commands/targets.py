@@ -1,4 +1,4 @@
-"""What a command is told to look at: ``module:function``, and arguments as expressions."""
+"""Find the target of a command: ``module:function``, and arguments as expressions."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["UnusableTarget", "arguments_for", "find"]
 
 
 class UnusableTarget(Exception):
-    """What is wrong with it, in words for the command line."""
+    """Report an unusable target, in words for the command line."""
 
 
 def find(target: str) -> Any:
-    """The module, or what it has under a dotted name. Modules of the folder one is in are found too."""
+    """Return the module, or its attribute of a dotted name. Modules of the current folder are found too."""
     module, colon, path = target.partition(":")
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.insert(0, os.getcwd())
@@ -29,7 +29,7 @@ def find(target: str) -> Any:
 
 
 def arguments_for(target: str, found: Any, texts: list[str] | None) -> tuple[Any, ...]:
-    """The examples, or random arrays as an op declares them, or none for a function that takes none."""
+    """Return the examples, or random arrays as an op declares them; none for a function without parameters."""
     import inspect
 
     import numpy as np

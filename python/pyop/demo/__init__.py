@@ -1,4 +1,4 @@
-"""``python -m pyop demo``: a pipeline on real data, once as plain Python and once as a compiled plan."""
+"""Run ``python -m pyop demo``: a pipeline on real data, once as plain Python and once as a compiled plan."""
 
 from .data import load
 from .pipeline import OPS, PLAIN, SPECS, Stages, features, recognise

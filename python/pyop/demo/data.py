@@ -1,4 +1,4 @@
-"""The data of the demonstration: real handwritten digits, shipped inside scikit-learn's wheel."""
+"""Load the data of the demonstration: real handwritten digits, shipped inside scikit-learn's wheel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SOURCE = (
 
 @dataclass(frozen=True)
 class Digits:
-    """Images to read, the digits they show, and what was learnt from other images."""
+    """Hold images to read, the digits they show, and examples of other images."""
 
     images: Array
     truth: Array

@@ -1,8 +1,8 @@
-"""A pipeline that reads handwritten digits: Otsu's threshold, connected components, deskewing, nearest class.
+"""Read handwritten digits by a pipeline: Otsu's threshold, connected components, deskewing, nearest class.
 
 Four of its stages are loops that NumPy cannot express; the rest is NumPy. Everything is written once, as plain
-functions on arrays. `OPS` holds the same stages declared as ops, so that `recognise` runs as plain Python with
-`PLAIN`, as checked eager calls with `OPS`, and as a graph when it is traced with `OPS`.
+functions on arrays. `OPS` holds the same stages declared as ops. So `recognise` runs as plain Python with `PLAIN`, as
+checked eager calls with `OPS`, and as a graph when it is traced with `OPS`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 
 def otsu(grey: Array) -> np.float64:
-    """The level that parts an image into two classes with the largest variance between them (Otsu, 1979)."""
+    """Return the level that parts an image into two classes with the largest variance between them (Otsu, 1979)."""
     levels, counts = np.unique(grey, return_counts=True)
     total, mass = int(counts.sum()), float((levels * counts).sum())
     below, mass_below, best, threshold = 0, 0.0, -1.0, float(levels[0])
@@ -36,7 +36,7 @@ def otsu(grey: Array) -> np.float64:
 
 
 def components(mask: Array, *, diagonal: bool = False) -> Array:
-    """Number the connected regions of a mask 1, 2, …; 0 is what lies outside the mask."""
+    """Label the connected regions of a mask by 1, 2, …, and all outside the mask by 0."""
     height, width = mask.shape
     inside = mask.tolist()
     labels = [[0] * width for _ in range(height)]
@@ -78,7 +78,7 @@ def to_unit_length(vectors: Array) -> Array:
 
 
 class Stages(NamedTuple):
-    """The stages that are functions of our own, in one of their forms."""
+    """Hold the stages that are functions of our own, in one of their forms."""
 
     otsu: Callable[..., Any]
     components: Callable[..., Any]
@@ -98,7 +98,7 @@ OPS = Stages(**{name: pyop.op(SPECS[name])(function) for name, function in PLAIN
 
 @cache
 def with_kernels() -> Stages:
-    """The ops, the slowest of them as compiled code: `src/_demo_kernels.pyx`."""
+    """Return the ops, with the slowest of them as compiled code: `src/_demo_kernels.pyx`."""
     from ._kernels import components, components_diagonal
 
     sides, corners = pyop.native_op(components), pyop.native_op(components_diagonal)
@@ -106,7 +106,7 @@ def with_kernels() -> Stages:
 
 
 class Moments(NamedTuple):
-    """Where the ink of an image lies and how it is spread."""
+    """Hold where the ink of an image lies and how it is spread."""
 
     centre: Any
     height: Any
@@ -126,13 +126,13 @@ def moments(image: Any) -> Moments:
 
 
 def upright(image: Any, stages: Stages) -> Any:
-    """The image without its slant."""
+    """Return the image without its slant."""
     found = moments(image)
     return stages.shear(image, found.centre, found.slant)
 
 
 def topology(image: Any, stages: Stages) -> tuple[Any, Any]:
-    """How many holes the ink encloses, and how many separate strokes there are."""
+    """Return the number of holes that the ink encloses, and the number of separate strokes."""
     ink = image > stages.otsu(image)
     paper = np.pad(~ink, 1, constant_values=True)
     holes = np.max(stages.components(paper)) - 1  # the sheet around the digit is no hole
@@ -140,7 +140,7 @@ def topology(image: Any, stages: Stages) -> tuple[Any, Any]:
 
 
 def features(image: Any, stages: Stages = OPS) -> Any:
-    """What the classifier sees: the upright image and the number of holes."""
+    """Return the features for the classifier: the upright image and the number of holes."""
     holes, _ = topology(image, stages)
     return np.append(np.ravel(upright(image, stages)), HOLE_WEIGHT * holes)
 

@@ -43,7 +43,7 @@ def slow(items: Iterable[Any], total: int, label: str, console: Console) -> Iter
 
 
 def same_bits(one: Result, other: Result) -> bool:
-    """Whether two results agree in keys, types, shapes and every bit."""
+    """Return whether two results agree in keys, types, shapes and every bit."""
     arrays = [(np.asarray(one[key]), np.asarray(other[key])) for key in one if key in other]
     return one.keys() == other.keys() and all(
         a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in arrays
@@ -51,12 +51,12 @@ def same_bits(one: Result, other: Result) -> bool:
 
 
 def compiled(digits: Digits, stages: Stages = OPS) -> pyop.Plan:
-    """The pipeline as a plan for one image; the examples become constants of the graph."""
+    """Return the pipeline as a plan for one image; the examples become constants of the graph."""
     return pyop.trace(lambda image: recognise(image, digits.examples, stages), "float64[8, 8]").compile()
 
 
 def numbers(title: str, *columns: str) -> Table:
-    """A table whose first column says what the numbers in the others are of."""
+    """Return a table of numbers; its first column labels the rows."""
     table = Table(*columns, title=title, title_justify="left")
     for column in table.columns[1:]:
         column.justify = "right"
@@ -64,7 +64,7 @@ def numbers(title: str, *columns: str) -> Table:
 
 
 def what_was_read(digits: Digits, results: list[Result]) -> Table:
-    """What the pipeline found, digit by digit."""
+    """Return a table of the pipeline's results, digit by digit."""
     table = numbers("What was read", "digit", "images", "read rightly", "mean holes", "mean lean")
     truth = digits.truth
     right = np.array([int(result["digit"]) for result in results]) == truth
@@ -153,7 +153,7 @@ def main(*, records: int | None = None, rounds: int = 15) -> int:
 
 
 def what_was_done(plan: pyop.Plan) -> Table:
-    """What compiling did to the graph."""
+    """Return a table of what compiling did to the graph."""
     report = plan.report()
     table = Table("nodes", "", "why", title="What compiling did", title_justify="left")
     table.columns[0].justify = "right"

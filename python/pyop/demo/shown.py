@@ -1,4 +1,4 @@
-"""What the demonstration runs, as its source and as a tree of the plan; and a derivative of it."""
+"""Show the demonstration's program as its source and as a tree of the plan, and a derivative of it."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _SHADES = " .:-=+*#%@"
 
 
 def show_program(console: Console, plan: pyop.Plan) -> None:
-    """The functions of the pipeline, and the plan they became."""
+    """Print the functions of the pipeline, and the plan they became."""
     source = "\n\n".join(inspect.getsource(f).rstrip() for f in (upright, topology, features, recognise))
     console.print("[bold]What runs[/]", Syntax(source, "python", theme="ansi_dark", background_color="default"), "")
     console.print(tree_of(plan), "")
 
 
 def tree_of(plan: pyop.Plan) -> Tree:
-    """The plan in the order of its instructions, gathered by the line that asked for them."""
+    """Return the plan in the order of its instructions, grouped by the line that asked for them."""
     tree = Tree(f"[bold]What it became[/]: {plan.graph.name}({', '.join(plan.input_names)})")
     lines: dict[str, Tree] = {}
     for k in range(plan.report()["instructions"]):
@@ -40,12 +40,12 @@ def tree_of(plan: pyop.Plan) -> Tree:
 
 
 def gradient_of_lean(image: Any) -> Any:
-    """How each pixel would change the lean of the digit: a derivative of the pipeline's own function."""
+    """Return how each pixel would change the lean of the digit: a derivative of the pipeline's own function."""
     return pyop.grad(lambda x: moments(x).slant)(np.asarray(image, np.float64))
 
 
 def picture(image: Any, gradient: Any) -> str:
-    """An image, and a gradient by sign and size, beside each other."""
+    """Return an image, and a gradient by sign and size, beside each other."""
     peak, steepest = float(np.max(np.abs(image))) or 1.0, float(np.max(np.abs(gradient))) or 1.0
     lines = []
     for pixels, slopes in zip(image.tolist(), gradient.tolist(), strict=True):

@@ -1,5 +1,6 @@
-"""Timing for the demonstration: candidates in turn, the thread's CPU clock, medians. `benchmarks/` holds the real
-harness.
+"""Time the demonstration: candidates in turn, the thread's CPU clock, medians.
+
+`benchmarks/` holds the real harness.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from .pipeline import PLAIN, SPECS, Array, Stages, recognise
 def interleaved(
     candidates: Mapping[str, Callable[[], object]], rounds: Iterable[int], repeat: int = 1
 ) -> dict[str, list[float]]:
-    """CPU time in ns of one call of every candidate, round by round; a round runs each of them `repeat` times."""
+    """Return the CPU time in ns of one call of every candidate, by round; a round runs each of them `repeat` times."""
     samples: dict[str, list[float]] = {name: [] for name in candidates}
     turns = [None] * repeat
     for candidate in candidates.values():
@@ -40,7 +41,7 @@ def interleaved(
 
 
 class Overhead(NamedTuple):
-    """What one call of a stage costs besides its work, in ns."""
+    """Hold the overhead of one call of a stage, in ns."""
 
     bare: float
     eager: float
@@ -49,7 +50,7 @@ class Overhead(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """One call of a stage while an image was read."""
+    """Hold one call of a stage while an image was read."""
 
     spec: str
     args: tuple[Any, ...]
@@ -57,7 +58,7 @@ class Recorded(NamedTuple):
 
 
 def record(image: Array, examples: Array) -> list[Recorded]:
-    """The calls of the stages while one image is read."""
+    """Return the calls of the stages while one image is read."""
     calls: list[Recorded] = []
 
     def spy(function: Callable[..., Any], spec: str) -> Callable[..., Any]:
@@ -73,7 +74,7 @@ def record(image: Array, examples: Array) -> list[Recorded]:
 
 
 def overhead(image: Array, examples: Array, rounds: Iterable[int]) -> Overhead:
-    """Cost of a call without the work: the stages of one image, with bodies that return the result recorded before.
+    """Measure a call without the work: the stages of one image, with bodies that return the recorded result.
 
     Arguments, declarations and checks are those of the real calls. The plan runs all of them as one graph.
     """
@@ -112,6 +113,6 @@ def overhead(image: Array, examples: Array, rounds: Iterable[int]) -> Overhead:
 
 
 def stub(arity: int, result: Any) -> Callable[..., Any]:
-    """A function of so many arguments that only returns `result`."""
+    """Return a function of so many arguments that only returns `result`."""
     by_arity: tuple[Callable[..., Any], ...] = (lambda a: result, lambda a, b: result, lambda a, b, c: result)
     return by_arity[arity - 1]

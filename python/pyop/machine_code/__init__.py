@@ -1,3 +1,5 @@
-"""Machine code for loop bodies, by LLVM: what makes it (`compiler.py`), when (`background.py`), and how it is shown
-(`shown.py`). The IR comes from C++ (csrc/plan/machine_code/). Nothing here is imported before a loop is hot.
+"""Make machine code for loop bodies by LLVM.
+
+`compiler.py` makes it, `background.py` decides when, and `shown.py` shows it. The IR comes from C++
+(csrc/plan/machine_code/). Nothing here is imported before a loop is hot.
 """

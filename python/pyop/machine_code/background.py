@@ -1,7 +1,7 @@
-"""The one thread that makes machine code, behind the backs of those that run.
+"""Run the one background thread that makes machine code.
 
 Nothing waits for it but a process that ends, or forks, in the middle of a compilation, some tens of milliseconds. The
-thread ends before a fork, for CPython warns of forks while there are threads, and begins anew behind it.
+thread ends before a fork, for CPython warns of forks while there are threads, and starts again after it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PATIENCE = 1.0  # seconds that a fork waits for the thread, which a signal hand
 
 
 class _Compiler:
-    """A queue, and a thread while there is something in it."""
+    """Hold a queue, and a thread while there is something in it."""
 
     def __init__(self) -> None:
         self.waiting: deque[ref[Any]] = deque()
@@ -65,7 +65,7 @@ class _Compiler:
                 code.refuse(f"LLVM cannot compile it: {error}".partition("\n")[0])
 
     def end(self) -> None:
-        """Before Python ends: LLVM's memory goes with the process, so nobody may be in there."""
+        """End the thread before Python ends: LLVM's memory goes with the process, so no thread may use it."""
         with self.changed:
             self.ends = True
             thread = self.thread
@@ -83,7 +83,7 @@ class _Compiler:
         self.working.acquire()
 
     def behind_fork(self) -> None:
-        """In the process that has forked."""
+        """Resume in the process that has forked."""
         self.working.release()
         with self.changed:
             self.rests = False
@@ -91,7 +91,7 @@ class _Compiler:
                 self._begin()
 
     def begin_anew(self) -> None:
-        """In the child of a fork, which has no such thread."""
+        """Start again in the child of a fork, which has no such thread."""
         waiting = [code for found in self.waiting if (code := found()) is not None]
         self.working.release()
         self.__init__()  # type: ignore[misc]

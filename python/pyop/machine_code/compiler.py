@@ -1,4 +1,4 @@
-"""LLVM's IR becomes object code, and that a function in memory, by llvmlite, which is optional."""
+"""Compile LLVM's IR to object code, and load that into memory, by llvmlite, which is optional."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["assembly", "load", "object_code", "why_missing"]
 
 
 def why_missing() -> str:
-    """Why no machine code can be made here; empty if it can."""
+    """Return why no machine code can be made here; empty if it can."""
     import platform
 
     if platform.machine() not in ("x86_64", "AMD64"):
@@ -39,8 +39,10 @@ _machine = cache(_machine_new)
 
 
 def _optimized(ir: str) -> Any:
-    """The module after LLVM's passes for a single function: the vectoriser finds nothing in loops that may leave at
-    every element. llvmlite never frees the passes, 35 KB a run, so equal text is compiled once.
+    """Return the module after LLVM's passes for a single function.
+
+    The vectoriser finds nothing in loops that may leave at every element. llvmlite never frees the passes, 35 KB a run,
+    so equal text is compiled once.
     """
     llvm, machine = _llvm(), _machine()
     head = f'target triple = "{machine.triple}"\ntarget datalayout = "{machine.target_data}"\n'
@@ -55,13 +57,13 @@ def _optimized(ir: str) -> Any:
 
 @lru_cache(maxsize=512)
 def object_code(ir: str) -> bytes:
-    """The object file of this IR."""
+    """Return the object file of this IR."""
     code: bytes = _machine().emit_object(_optimized(ir))
     return code
 
 
 def load(code: bytes) -> tuple[int, object]:
-    """The address of the function `tape` of an object file, and what keeps it in memory."""
+    """Return the address of the function `tape` of an object file, and the object that keeps it in memory."""
     llvm = _llvm()
     # An engine takes its target machine with it when it ends, and leaves nothing behind.
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(f'target triple = "{_machine().triple}"'), _machine_new())
@@ -74,5 +76,5 @@ def load(code: bytes) -> tuple[int, object]:
 
 
 def assembly(ir: str) -> str:
-    """What the processor gets to run."""
+    """Return the assembly that the processor runs."""
     return str(_machine().emit_assembly(_optimized(ir)))

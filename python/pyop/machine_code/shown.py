@@ -1,4 +1,4 @@
-"""`Plan.machine_code`: what the loops of a plan are compiled to."""
+"""Show what the loops of a plan are compiled to: `Plan.machine_code`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Compiled code from outside as ops.
+"""Turn compiled code from outside into ops.
 
-`native_op.py` is the front; `sources.py` finds the code in what it is given, `c_types.py` reads what it says of its
-types, `layout.py` holds that against the declaration. `as_ufunc.py` makes a ufunc of any op.
+`native_op.py` is the entry point. `sources.py` finds the code in its argument, `c_types.py` reads its types, and
+`layout.py` checks them against the declaration. `as_ufunc.py` makes a ufunc of any op.
 """

@@ -1,4 +1,4 @@
-"""`Op.ufunc`: any op as a ufunc of NumPy."""
+"""Turn any op into a ufunc of NumPy: `Op.ufunc`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ __all__: list[str] = []
 
 
 def _ufunc(self: Op, dtype: Any = None) -> np.ufunc:
-    """The op as a ufunc of NumPy, or a gufunc: with ``reduce``, ``accumulate``, ``outer``, ``at`` and ``where=``.
+    """Return the op as a ufunc of NumPy, or a gufunc: with ``reduce``, ``accumulate``, ``outer``, ``at`` and
+    ``where=``.
 
-    A ufunc does what NumPy's do: it broadcasts, loops, and casts to the declared dtypes what is safe to cast or of
-    the same kind. Of compiled code (`pyop.native_op`) it calls that alone. Of a Python function it calls the op with
-    copies of its arguments: once for each run of the loop where the op takes leading dimensions, ``"(n),(n)->()"`` or
+    A ufunc does what NumPy's do: it broadcasts, loops, and casts to the declared dtypes if the cast is safe or of the
+    same kind. Compiled code (`pyop.native_op`) it calls directly. With a Python function it calls the op with copies of
+    its arguments: once for each run of the loop where the op takes leading dimensions, ``"(n),(n)->()"`` or
     ``"float64[*s]"``, else once for each core.
 
     Parameters

@@ -1,4 +1,4 @@
-"""C types of numbers, and the signatures of C functions in text: ``"double (double, int)"``."""
+"""Read C types of numbers, and the signatures of C functions in text: ``"double (double, int)"``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SIGNATURE = re.compile(r"\s*(?P<result>[^()]+?)\s*\((?P<arguments>[^()]*)\)\s*"
 
 
 class CSignature(NamedTuple):
-    """What a C function of numbers takes and returns, and the text that says so."""
+    """Hold the argument and result dtypes of a C function of numbers, and its text."""
 
     inputs: tuple[np.dtype, ...]
     output: np.dtype
@@ -44,7 +44,7 @@ class CSignature(NamedTuple):
 
 
 def dtype_of_c(words: str) -> np.dtype | None:
-    """The dtype of a C type of numbers; None for any other.
+    """Return the dtype of a C type of numbers; None for any other.
 
     >>> from pyop.native.c_types import dtype_of_c
     >>> dtype_of_c("unsigned long"), dtype_of_c("const double"), dtype_of_c("double *")
@@ -110,7 +110,7 @@ def _need(part: str, text: str, name: str) -> np.dtype:
 
 
 def dtype_of_ctype(kind: type | None) -> np.dtype | None:
-    """The dtype of one of ctypes' types of numbers; None for any other.
+    """Return the dtype of one of ctypes' types of numbers; None for any other.
 
     >>> import ctypes
     >>> from pyop.native.c_types import dtype_of_ctype

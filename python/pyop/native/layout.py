@@ -1,4 +1,4 @@
-"""A declaration held against compiled code: dtypes, and which sizes the code is given."""
+"""Check a declaration against compiled code: dtypes, and which sizes the code is given."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ __all__ = ["cores_text", "declared", "specs_of"]
 
 
 def declared(text: str | Signature | None, dtype: Any, c: Any, name: str) -> Signature:
-    """The signature of an op whose code is a C function of numbers of signature `c`, or a kernel (`c` is None)."""
+    """Return the signature of an op whose code is a C function of numbers of signature `c`, or a kernel (`c` is
+    None).
+    """
     dtypes = None if c is None else [*c.inputs, c.output]
     if text is None:
         if c is None:
@@ -48,7 +50,7 @@ def declared(text: str | Signature | None, dtype: Any, c: Any, name: str) -> Sig
 
 
 def specs_of(signature: Signature, name: str) -> tuple[list[Spec], list[Spec]]:
-    """The inputs and outputs, which are single arrays."""
+    """Return the inputs and outputs, which are single arrays; TypeError for trees."""
     if signature.inputs is None or signature.like is not None or signature.outputs is None:
         raise TypeError(f"native_op({name!r}): declare inputs and outputs: 'float64[n], float64[n] -> float64[]'")
     outputs = list(signature.outputs) if isinstance(signature.outputs, tuple) else [signature.outputs]
@@ -59,7 +61,7 @@ def specs_of(signature: Signature, name: str) -> tuple[list[Spec], list[Spec]]:
 
 
 def _compare(signature: Signature, specs: Sequence[Spec], n_in: int, c: Any, name: str) -> None:
-    """A C function of numbers against its declaration."""
+    """Raise TypeError if a C function of numbers does not match its declaration."""
     want = [*c.inputs, c.output]
     have = [spec.dtype for spec in specs]
     if len(specs) - n_in != 1 or have != want or any(np.dtype(a) != np.dtype(a).newbyteorder("=") for a in have):
@@ -76,7 +78,7 @@ def _compare(signature: Signature, specs: Sequence[Spec], n_in: int, c: Any, nam
 
 
 def cores_text(signature: Signature, name: str) -> str:
-    """The core dimensions of a kernel in NumPy's words, ``"(m,n),(n)->(m)"``; "" if it has none."""
+    """Return the core dimensions of a kernel in NumPy's notation, ``"(m,n),(n)->(m)"``; "" if it has none."""
     inputs, outputs = specs_of(signature, name)
     sides = [[_core(signature, spec, name) for spec in side] for side in (inputs, outputs)]
     if all(core == "()" for side in sides for core in side):
@@ -103,5 +105,5 @@ def _core(signature: Signature, spec: Spec, name: str) -> str:
 
 
 def n_arrays(signature: Signature) -> int:
-    """How many arrays go in."""
+    """Return the number of input arrays."""
     return len(flatten(signature.inputs)[0])

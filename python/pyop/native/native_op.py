@@ -1,4 +1,4 @@
-"""`native_op`: compiled code becomes an op."""
+"""Define `native_op`, which turns compiled code into an op."""
 
 from __future__ import annotations
 
@@ -151,5 +151,5 @@ def _kernel(found: Source, spec: Signature, name: str, gil: bool, recipe: Any) -
 
 
 def _kernel_again(module: str, name: str, spec: Signature, options: dict[str, Any]) -> Any:
-    """The kernel of a function that is found by module and name, for pickle."""
+    """Return the kernel of a function that is found by module and name, for pickle."""
     return native_op(importlib.import_module(module), name, spec, **options).__wrapped__

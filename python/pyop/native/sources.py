@@ -1,4 +1,4 @@
-"""Where compiled code is found, and what is told of it: Cython modules, capsules, ctypes, cffi, numba, addresses."""
+"""Find compiled code and its types: Cython modules, capsules, ctypes, cffi, numba, addresses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PYTHON_API = 4  # ctypes' FUNCFLAG_PYTHONAPI
 
 
 class Kind(IntEnum):
-    """What a function is called with; ``enum pyop_kernel_kind`` of <pyop/kernel.h>."""
+    """Number what a function is called with; ``enum pyop_kernel_kind`` of <pyop/kernel.h>."""
 
     KERNEL = 0
     UFUNC_LOOP = 1
@@ -32,7 +32,7 @@ KINDS = {"kernel": Kind.KERNEL, "ufunc_loop": Kind.UFUNC_LOOP, "scalar": Kind.SC
 
 
 class Source(NamedTuple):
-    """A function in memory, what keeps it there, and what is known of it."""
+    """Hold a function in memory, the object that keeps it there, and what is known of it."""
 
     address: int
     owner: Any
@@ -51,7 +51,7 @@ class Source(NamedTuple):
 
 
 class _KernelInfo(ctypes.Structure):
-    """``pyop_kernel_info`` of <pyop/kernel.h>."""
+    """Mirror ``pyop_kernel_info`` of <pyop/kernel.h>."""
 
     _fields_ = (
         ("version", ctypes.c_uint32),
@@ -108,7 +108,9 @@ def _only_for_addresses(signature: str | None, what: str) -> None:
 
 
 def kind_of_text(text: str, kind: str | None) -> Kind:
-    """What a function of this C signature is, if it is not said: over arrays where it takes four pointers."""
+    """Return the kind of a function of this C signature: over arrays if it takes four pointers, unless `kind` is
+    given.
+    """
     if kind is not None:
         return KINDS[kind]
     result, _, rest = text.partition("(")

@@ -1,8 +1,8 @@
-"""Functions of SciPy for Tensors and Values too: with arrays each is SciPy's own, bit for bit.
+"""Provide functions of SciPy for Tensors and Values too: with arrays each is SciPy's own, bit for bit.
 
 The ufuncs of ``scipy.special`` take part in NumPy's protocols, so they work as they are. SciPy's other functions turn
 their arguments into arrays at once, and no library can be asked before they do. Those that gradients meet most often
-are here, under the names that they have in SciPy; everything else of these modules is SciPy's, unchanged.
+are here, under the names that they have in SciPy. Everything else of these modules is SciPy's, unchanged.
 
 >>> import numpy as np, pyop
 >>> from pyop.scipy import special

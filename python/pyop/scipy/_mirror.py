@@ -1,4 +1,4 @@
-"""How a function of SciPy becomes one that takes Tensors and Values: the same name, and a protocol in front."""
+"""Turn a function of SciPy into one that takes Tensors and Values: the same name, with a protocol in front."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["by_factors", "elementwise_spec", "mirrored", "rest_of"]
 def mirrored(
     function: Callable[..., Any], module: str, specs: Callable[..., Any], name: str | None = None, example: str = ""
 ) -> Callable[..., Any]:
-    """A function that does what `function` does, and asks Tensors and Values first.
+    """Return a function that calls `function`, and dispatches to Tensors and Values first.
 
-    It is found in `module`, by the path `name` if that is not the name of `function`. `specs` tells what it returns, of
-    the arguments with a Spec in the place of each Value. `example` is an expression and what it shows.
+    Its import path is `module` and `name`, or the name of `function`. `specs` returns the specs of the result, for the
+    arguments with a Spec in place of each Value. `example` is an expression and its printed result.
     """
 
     @functools.wraps(function)
@@ -42,7 +42,7 @@ def mirrored(
 
 
 def elementwise_spec(function: Callable[..., Any]) -> Callable[..., Spec]:
-    """What an elementwise function returns: everything broadcast, in the dtype that SciPy gives it."""
+    """Return the spec function of an elementwise function: everything broadcast, in the dtype that SciPy gives it."""
 
     def specs(*args: Any, **kwargs: Any) -> Spec:
         parts, named = [operand(x) for x in args], {key: operand(x) for key, x in kwargs.items()}
@@ -53,9 +53,9 @@ def elementwise_spec(function: Callable[..., Any]) -> Callable[..., Spec]:
 
 
 def by_factors(public: Callable[..., Any], names: Sequence[str], factors: Sequence[Any]) -> None:
-    """The gradient rule of an elementwise function of real numbers, by its derivatives by each parameter.
+    """Register the gradient rule of an elementwise function of real numbers, by its derivative for each parameter.
 
-    They are functions of ``(ans, *args, **kwargs)``; None where nobody knows it.
+    A derivative is a function of ``(ans, *args, **kwargs)``; None where it is unknown.
     """
 
     def rule_of(factor: Any) -> Any:
@@ -68,7 +68,7 @@ def by_factors(public: Callable[..., Any], names: Sequence[str], factors: Sequen
 
 
 def rest_of(module: Any) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a module for what SciPy's has besides."""
+    """Return the ``__getattr__`` of a module that takes all other names from SciPy's."""
 
     def attribute(name: str) -> Any:
         if name.startswith("__"):

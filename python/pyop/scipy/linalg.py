@@ -1,5 +1,6 @@
-"""``scipy.linalg`` with `expm`, `sqrtm`, `solve_sylvester`, `solve_triangular`, `solve_banded`, `cho_factor` and
-`cho_solve` for Tensors and Values.
+"""Provide ``scipy.linalg`` with decompositions, solvers and matrix functions for Tensors and Values.
+
+They are `expm`, `sqrtm`, `solve_sylvester`, `solve_triangular`, `solve_banded`, `cho_factor` and `cho_solve`.
 
 `h` is the conjugate transpose; an adjoint of ``X -> A X B`` is ``ct -> h(A) ct h(B)``.
 """
@@ -45,7 +46,7 @@ def _square_specs(a: Any) -> Spec:
 
 
 def _expm_tangent(t: Any, ans: Any, a: Any) -> Any:
-    """By the exponential of ``[[a, t], [0, a]]``, which has the derivative beside its diagonal."""
+    """Return the tangent of expm by the exponential of ``[[a, t], [0, a]]``, which has it beside its diagonal."""
     n = np.shape(a)[-1]
     t = t + np.zeros_like(a)
     above = np.concatenate([a + np.zeros_like(t), t], axis=-1)
@@ -86,7 +87,7 @@ solve_sylvester = mirrored(_linalg.solve_sylvester, __name__, _sylvester_specs, 
 
 
 def _sylvester(a: Any, b: Any, q: Any) -> Any:
-    """`solve_sylvester` of arrays that are all real or all complex: of a mixture SciPy may return something else."""
+    """Return `solve_sylvester` of arrays all real or all complex; SciPy may return something else for a mixture."""
     if any(is_complex(x) is not False for x in (a, b, q)) and not all(is_complex(x) for x in (a, b, q)):
         a, b, q = a + 0j, b + 0j, q + 0j
     return solve_sylvester(a, b, q)
@@ -130,7 +131,7 @@ def _solved_once(function: Any, a: Any, b: Any) -> Any:
 
 
 def _columns(x: Any, b: Any) -> Any:
-    """What stands for solutions to `b`, as matrices."""
+    """Return solutions to `b` as matrices."""
     return x[..., None] if len(shape_of(b) or ()) == 1 else x
 
 
@@ -139,14 +140,14 @@ def _times(m: Any, x: Any, b: Any) -> Any:
 
 
 def _solved(solve: Any, x: Any, b: Any) -> Any:
-    """`solve` of something in the shape of solutions to `b`, which are stacked vectors if the matrices are."""
+    """Return `solve` of an array shaped like solutions to `b`, which are stacked vectors if the matrices are."""
     if len(shape_of(b) or ()) == 1 and len(shape_of(x) or ()) > 1:
         return solve(x[..., None])[..., 0]
     return solve(x)
 
 
 def _pairs(x: Any, y: Any, b: Any) -> Any:
-    """``x h(y)``."""
+    """Return ``x h(y)``."""
     return mm(_columns(x, b), h(_columns(y, b)))
 
 
@@ -175,7 +176,7 @@ def _triangular_a(ct: Any, ans: Any, a: Any, b: Any, trans: Any = 0, lower: Any 
 
 def _triangular_b(ct: Any, ans: Any, a: Any, b: Any, trans: Any = 0, lower: Any = False, unit_diagonal: Any = False,
                   *rest: Any, **kw: Any) -> Any:  # fmt: skip
-    """The solution with the conjugate transpose of what `trans` makes of the matrix."""
+    """Return the solution with the conjugate transpose of the matrix that `trans` selects."""
     how = _how(trans)
     if how == 1:
         return conj(_solved(lambda x: solve_triangular(a, x, 0, lower, unit_diagonal), conj(ct), b))
@@ -204,7 +205,7 @@ def _banded_specs(l_and_u: Any, ab: Any, b: Any, *args: Any, **kwargs: Any) -> S
 
 
 def _moved(x: Any, by: int, axis: int) -> Any:
-    """`x` moved by some places along an axis, with zeros where nothing comes from."""
+    """Return `x` shifted along an axis, with zeros where no element comes from."""
     if by == 0:
         return x
     size = np.shape(x)[axis]
@@ -291,7 +292,7 @@ factor = mirrored(_factor, __name__, lambda a, *rest, **kw: _square_specs(a), "f
 
 @composite(factor)
 def _factor_made(a: Any, lower: bool, check_finite: bool = True) -> Any:
-    """The factor beside what SciPy leaves of the matrix in the other triangle."""
+    """Return the factor with the numbers that SciPy leaves of the matrix in the other triangle."""
     inner = _triangle(a, lower, True)
     diagonal = np.tril(np.triu(np.real(a)))
     low = np.linalg.cholesky(inner + h(inner) + diagonal)
@@ -302,12 +303,12 @@ def _factor_made(a: Any, lower: bool, check_finite: bool = True) -> Any:
 
 @functools.cache
 def _leaves_other_triangle() -> bool:
-    """Whether this SciPy (before 1.18) leaves numbers of the matrix in the triangle that the factor is not in."""
+    """Return whether this SciPy (before 1.18) leaves numbers of the matrix in the unused triangle."""
     return bool(_linalg.cho_factor(np.array([[4.0, 1.0], [1.0, 4.0]]))[0][1, 0])
 
 
 def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """``scipy.linalg.cho_factor``, for Tensors and Values too.
+    """Factor a matrix as ``scipy.linalg.cho_factor``, for Tensors and Values too.
 
     >>> import numpy as np, pyop
     >>> from pyop.scipy.linalg import cho_factor
@@ -318,7 +319,7 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
 
 
 def cho_solve(c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
-    """``scipy.linalg.cho_solve``, for Tensors and Values too.
+    """Solve by a Cholesky factor as ``scipy.linalg.cho_solve``, for Tensors and Values too.
 
     >>> import numpy as np, pyop
     >>> from pyop.scipy.linalg import cho_factor, cho_solve

@@ -1,4 +1,4 @@
-"""``scipy.signal`` with `convolve` for Tensors and Values."""
+"""Provide ``scipy.signal`` with `convolve` for Tensors and Values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _specs(in1: Any, in2: Any, mode: Any = "full", method: Any = "auto") -> Spec
 
 
 def _laid_in(ct: Any, a: Any, v: Any, mode: Any) -> Any:
-    """A cotangent where the full convolution has what a mode keeps of it, and zeros around."""
+    """Return a cotangent of the full convolution: that of the part a mode keeps, with zeros around."""
     if mode == "full":
         return ct
     widths = []

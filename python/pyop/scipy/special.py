@@ -1,4 +1,7 @@
-"""``scipy.special``, with `logsumexp`, `softmax`, `log_softmax`, `polygamma`, `multigammaln` for Tensors and Values."""
+"""Provide ``scipy.special`` with more functions for Tensors and Values.
+
+They are `logsumexp`, `softmax`, `log_softmax`, `polygamma` and `multigammaln`.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ def _logsumexp_of_two(a: Any, b: Any) -> Any:
 
 
 def _shares(ans: Any, a: Any, axis: Any, b: Any, keepdims: Any, return_sign: Any) -> tuple[Any, Any]:
-    """What part of a change of each exponent, and of each factor, the result follows."""
+    """Return the derivatives of the result by each exponent, and by each factor."""
     sign: Any = 1.0
     if return_sign:
         if is_complex(a) is not False or (b is not None and is_complex(b)):

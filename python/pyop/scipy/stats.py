@@ -1,5 +1,6 @@
-"""``scipy.stats`` with the densities and distribution functions of `norm`, `t`, `gamma`, `beta`, `chi2` and `poisson`
-for Tensors and Values.
+"""Provide ``scipy.stats`` with six distributions for Tensors and Values.
+
+They are the densities and distribution functions of `norm`, `t`, `gamma`, `beta`, `chi2` and `poisson`.
 
 The derivatives by argument, location and scale are there for all; those by a shape wherever they have a closed form.
 """
@@ -23,7 +24,7 @@ Slope = Callable[..., Any]  # of (z, *shapes), for the standard distribution
 
 
 class Distribution:
-    """A distribution of SciPy whose densities and distribution functions take Tensors and Values.
+    """Wrap a distribution of SciPy whose densities and distribution functions take Tensors and Values.
 
     Everything else is SciPy's own, and takes arrays. Called with its parameters it is frozen, as in SciPy.
 
@@ -63,7 +64,7 @@ class Distribution:
 
 
 class Frozen:
-    """A distribution with its parameters.
+    """Hold a distribution with its parameters.
 
     Examples
     --------
@@ -91,7 +92,7 @@ class Frozen:
 
 
 def _standard(x: Any, rest: tuple[Any, ...], kwargs: dict[str, Any], names: Sequence[str]) -> tuple[Any, Any, Any]:
-    """The standardized argument, the shapes, and the scale, of the arguments after the first."""
+    """Return the standardized argument, the shapes, and the scale, of the arguments after the first."""
     given = {**dict(zip(names[1:], rest, strict=False)), **kwargs}
     loc, scale = given.get("loc", 0), given.get("scale", 1)
     return (x - loc) / scale, [given[name] for name in names[1:-2]], scale
@@ -100,16 +101,16 @@ def _standard(x: Any, rest: tuple[Any, ...], kwargs: dict[str, Any], names: Sequ
 def _continuous(
     name: str, shapes: Sequence[str], slope: Slope, by_shape: Sequence[Slope], inside: Slope, middle: float
 ) -> Distribution:
-    """A continuous distribution, by the derivatives of the logarithm of its standard density.
+    """Return a continuous distribution, by the derivatives of the logarithm of its standard density.
 
-    `inside` says where the density is not zero; `middle` is a point there, where formulas are computed instead of
+    `inside` says where the density is not zero. `middle` is a point there, at which formulas are computed instead of
     outside.
     """
     names = ("x", *shapes, "loc", "scale")
     made = Distribution(name, names)
 
     def of_log(which: Callable[..., Any], outside: float) -> Any:
-        """A derivative of the logarithm of the density; `which` of (z, shapes, scale)."""
+        """Return a derivative of the logarithm of the density; `which` is a function of (z, shapes, scale)."""
 
         def factor(x: Any, rest: Any, kwargs: Any) -> Any:
             z, values, scale = _standard(x, rest, kwargs, names)

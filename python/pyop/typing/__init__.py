@@ -1,7 +1,7 @@
-"""Types for annotations of code that uses pyop: what its functions take and return that is no class to be made.
+"""Provide types for annotations of code that uses pyop: callables and contexts without a class of their own.
 
 `pyop.Op[P, R]` and `pyop.CompiledFunction[P, R]` are generic in the parameters and the result of their function. This
-module is for annotations: nothing in it does anything at run time.
+module is for annotations; nothing in it does anything at run time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Symbolic: TypeAlias = Value | Tensor | Sequence[Value] | Sequence[Tensor] | Mapp
 
 
 class Transformed(Protocol[P, R_co]):
-    """What `pyop.grad` and its like return: a function with the parameters of the function that was transformed.
+    """Describe the function that `pyop.grad` and its like return: it has the parameters of the original one.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Transformed(Protocol[P, R_co]):
 
 
 class Pullback(Protocol[R_contra]):
-    """The function that `pyop.vjp` returns beside the value.
+    """Describe the function that `pyop.vjp` returns beside the value.
 
     It takes a cotangent like the value, in which None stands for zero, and returns one for each argument.
 
@@ -70,7 +70,7 @@ class Pullback(Protocol[R_contra]):
 
 
 class Context(Protocol):
-    """The `ctx` of a `pyop.Function`: takes any attribute in `forward` and gives it in `backward`.
+    """Describe the `ctx` of a `pyop.Function`: it takes any attribute in `forward` and gives it in `backward`.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class Context(Protocol):
 
 
 def __getattr__(name: str) -> Any:
-    """The profiler's classes, which are loaded when somebody asks for them."""
+    """Load the profiler's classes at their first use."""
     if name in ("Profile", "ProfileRow"):
         return getattr(importlib.import_module("pyop.profiling"), name)
     raise AttributeError(f"module 'pyop.typing' has no attribute {name!r}; it has {', '.join(__all__)}")
