@@ -271,7 +271,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> int:
-    """Do what the arguments say."""
+    """Run the command that the arguments name, and return its exit code."""
     args = parser.parse_args(argv)
     try:
         if args.run is None:

@@ -20,7 +20,7 @@ _PLAIN = frozenset((np.ndarray, Value, Tensor, float, int, bool, complex, str, b
 
 
 def check_operands(what: str, *trees: Any) -> None:
-    """Refuse a call if containers with rules of their own are among its arguments; `what` is what they meet.
+    """Raise if containers with rules of their own are among the arguments of a call; `what` names the call.
 
     >>> import numpy as np
     >>> from pyop.containers import check_operands
@@ -37,8 +37,9 @@ def check_operands(what: str, *trees: Any) -> None:
 
 
 def check_rules(what: str, x: Any) -> None:
-    """Refuse what would lose something as a plain array, by rules of its own or of what it holds; `what` is for the
-    error.
+    """Raise for an object that would lose something as a plain array, by rules of its own or of its contents.
+
+    `what` names it in the error.
 
     >>> import numpy as np
     >>> from pyop.containers import check_rules

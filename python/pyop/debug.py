@@ -143,9 +143,9 @@ def pool_stats() -> PoolStats:
 
 
 def pool_trim() -> int:
-    """Give the memory that waits in the pool back to the system.
+    """Return the memory that waits in the pool to the system.
 
-    Arrays are not touched. It is worth calling when a program has done its large computations and lives on.
+    Arrays are not touched. It is worth calling when a program has done its large computations and continues to run.
 
     Returns
     -------

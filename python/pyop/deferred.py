@@ -27,7 +27,7 @@ class _Deferred:
 
 
 def methods_of(kind: Any, module: str, *names: str) -> None:
-    """Say of methods of a type that this module sets them when it is imported.
+    """Register methods of a type that a module sets when it is imported.
 
     >>> from pyop.deferred import methods_of
     >>> class Kind: ...

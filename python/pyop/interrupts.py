@@ -11,7 +11,7 @@ C = TypeVar("C", bound=type)
 
 
 def moment() -> None:
-    """Do nothing: where it begins, the interpreter hands the GIL to a thread that waits for it."""
+    """Do nothing; at its start the interpreter hands the GIL to a thread that waits for it."""
 
 
 def entered_as_a_whole(cls: C) -> C:

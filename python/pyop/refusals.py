@@ -31,8 +31,9 @@ __all__ = [
 
 
 def refusal(message: str, kind: type[Exception] = TypeError) -> Exception:
-    """Return the exception to raise, noted. The message says what was asked for, why it cannot be had, and what to
-    write instead.
+    """Return the exception to raise, recorded as a refusal.
+
+    The message says what was asked for, why it cannot be had, and what to write instead.
 
     >>> from pyop.refusals import refusal
     >>> raise refusal("Value.tolist(): a Value has no numbers until its graph runs")
@@ -72,7 +73,7 @@ def refusal_of(error: BaseException) -> BaseException:
 
 
 def may_run_itself(error: Exception) -> Exception:
-    """Say of an error that the function itself may do what is refused there: `pyop.compile` runs that then.
+    """Mark an error whose refused action the function itself may do: `pyop.compile` then runs the function.
 
     >>> from pyop.refusals import may_run_itself, runs_itself
     >>> runs_itself(may_run_itself(TypeError("x.shape = ..."))), runs_itself(TypeError("float(x)"))
@@ -83,8 +84,9 @@ def may_run_itself(error: Exception) -> Exception:
 
 
 def of_state(message: str) -> TypeError:
-    """Return the error of a trace that cannot be for what the function holds, or does to that: with its state as inputs
-    it may.
+    """Return the error of a trace that fails because of what the function holds, or does to that.
+
+    With its state as inputs the function may be traced.
 
     >>> from pyop.refusals import is_of_state, of_state
     >>> is_of_state(of_state("compares an array that it holds")), is_of_state(TypeError("float(x)"))
@@ -107,7 +109,7 @@ def runs_itself(error: BaseException) -> bool:
 
 @contextmanager
 def noting(kind: type[Exception]) -> Iterator[None]:
-    """Note an error that the body raises, as a refusal: of a class that NumPy would not have raised there.
+    """Record an error that the body raises as a refusal: one of a class that NumPy would not have raised there.
 
     >>> from pyop.refusals import noting
     >>> with noting(TypeError):
@@ -135,8 +137,9 @@ _INSTEAD = (
 
 
 def note_call(error: BaseException, call: str) -> None:
-    """Add to an error of a user's function what was being traced or recorded (`call`), and a remedy if it is another
-    library that wants an array.
+    """Add to an error of a user's function what was being traced or recorded (`call`).
+
+    A remedy is added if another library asks for an array.
 
     >>> from pyop.refusals import note_call
     >>> error = TypeError("must be real number, not Value")

@@ -126,7 +126,7 @@ ATTRIBUTES: dict[str, tuple[type | str, ...]] = {
 
 
 def install() -> None:
-    """Give C++ all of it. ImportError if the list of csrc/runtime/up_calls.h has other names."""
+    """Install all up-calls in C++. ImportError if the list of csrc/runtime/up_calls.h has other names."""
     _core.install_up_calls(CALLS, ATTRIBUTES)
     if _core.up_call("recorded_types") is None:
         _core.fill_up_call("recorded_types", (Tensor,))  # and examples under vmap, once there can be any

@@ -36,7 +36,7 @@ class RemovableHandle:
         hooks[self._id] = hook
 
     def remove(self) -> None:
-        """Do not call the hook any more. Calling it again does nothing."""
+        """Stop calling the hook. Removing it again does nothing."""
         self._hooks.pop(self._id, None)
 
     def __enter__(self) -> Self:
@@ -115,7 +115,7 @@ def apply_general(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[s
 
 
 def check_none_hidden(name: str, container: Any) -> None:
-    """Refuse a recorded Tensor inside a container that is passed on whole, where its history would be lost."""
+    """Raise TypeError for a recorded Tensor inside a container that is passed on whole: its history would be lost."""
     if any(type(x) is Tensor and x._watched for x in walk(container)):
         raise TypeError(
             f"{name}.apply: a Tensor that requires a gradient stands in a {type(container).__name__}, and only tuples, "

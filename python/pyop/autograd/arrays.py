@@ -34,7 +34,7 @@ def spec_of(x: Any) -> Spec:
 
 
 def check_no_history(where: str, leaves: Iterable[Any]) -> None:
-    """Refuse recorded Tensors among the arguments of what becomes a node of a graph."""
+    """Raise for recorded Tensors among the arguments of a call that becomes a node of a graph."""
     if any(type(x) is Tensor and x._watched for x in leaves):
         raise refusal(
             f"{where}a Tensor that requires a gradient cannot be part of a graph, which would lose its history: use "

@@ -131,7 +131,7 @@ class Batched(NDArrayOperatorsMixin):
         )
 
     def _refuse(self, what: str, entry: Name) -> NoReturn:
-        """Refuse a name of an ndarray that no example has."""
+        """Raise for a name of an ndarray that no example has."""
         remedy = entry.remedy.format(x="x")
         if entry.sort == "write":
             self._refuse_writing(f"x.{what}", remedy or _PARTS)

@@ -28,7 +28,7 @@ class _Once:
 
 
 def once_differentiable(backward: F) -> F:
-    """Say that a backward works with plain arrays and cannot be differentiated again.
+    """Declare that a backward works with plain arrays and cannot be differentiated again.
 
     It is then given arrays also under ``create_graph=True``, and differentiating its result is an error that names the
     Function.
@@ -138,7 +138,7 @@ def methods_of(cls: type[Function]) -> dict[str, Any]:
 
 
 def complete(function: FunctionClass, methods: dict[str, Any]) -> None:
-    """Give methods to what was made before its class had them, as of a class that is unpickled by value."""
+    """Set the methods of a class made before they were known, as one that is unpickled by value."""
     function._fill(_function_class(function.cls, methods))
 
 

@@ -69,8 +69,9 @@ class _Ctx:
 def find_effects(
     function: FunctionClass, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, bool | None, Effects]:
-    """Return the specs of what forward returns, whether it is NumPy's scalars where it has no dimension, and its
-    effects; nothing that it changes stays changed.
+    """Return the specs of forward's results, whether those of no dimension are NumPy's scalars, and the effects.
+
+    Everything that forward changes is restored.
     """
     parts = [part for part in (function.cls.forward, getattr(function.cls, "setup_context", None)) if part is not None]
     watches = [Watch(part, []) for part in parts]
@@ -123,7 +124,7 @@ def _on_values(
 
 
 def check_no_number(name: str, x: Any) -> None:
-    """Refuse a number of Python's as a result: what is computed of it has another dtype than with an array."""
+    """Raise for a Python number as a result: what is computed from it has another dtype than with an array."""
     if type(x) in (bool, int, float, complex):
         raise NotFollowed(
             f"forward of {name} returned {x!r}, a {type(x).__name__} of Python, and what a Function returns in a graph "
@@ -132,7 +133,7 @@ def check_no_number(name: str, x: Any) -> None:
 
 
 def _are_scalars(results: list[Any]) -> bool | None:
-    """Say whether results without a dimension are NumPy's scalars; None if that is not known of all alike."""
+    """Return whether results without a dimension are NumPy's scalars; None if unknown or mixed."""
     kinds = {x._is_scalar if isinstance(x, Value) else isinstance(x, np.generic) for x in results}
     return kinds.pop() if len(kinds) == 1 else None
 

@@ -53,7 +53,7 @@ def apply_symbolic(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[
 
 
 def _check_alone(function: FunctionClass, leaves: list[Any], k: int) -> None:
-    """Refuse a write of forward where NumPy would show it in another argument, or nobody can see it."""
+    """Raise for a write of forward that NumPy would show in another argument, or that nobody can see."""
     target = leaves[k]
     if not isinstance(target, Value):
         what = "an array that the graph holds as a constant: give it to the function as an argument"
@@ -68,7 +68,7 @@ def _check_alone(function: FunctionClass, leaves: list[Any], k: int) -> None:
 
 
 def _check_within_reach(name: str, args: tuple[Any, ...]) -> None:
-    """Refuse Values inside containers that a node of a graph does not look into."""
+    """Raise for Values inside containers that a node of a graph does not look into."""
     for part in flatten(args, is_leaf=lambda x: hasattr(type(x), "__dataclass_fields__"))[0]:
         found = type(part) is not Value and (contains(part, Value) or any(type(x) is Value for x in walk(part)))
         if found:
@@ -91,11 +91,10 @@ class _OfFunction(MergedByValue):
 
 
 class FunctionCall(_OfFunction):
-    """Forward on arrays; `count` is the number of results, None for one that is no tuple, and `specs` says what is
-    known of them: what follows in the graph was made for such results, so others are an error.
+    """Call forward on arrays.
 
-    Where forward is no function of its arguments alone, one more result is a context (`pyop.gradients.saved`) with the
-    record of the call, which backward goes through: forward does not run again.
+    `count` is the number of results, None for one that is no tuple. `specs` says what is known of them: the graph was
+    made for such results, so others are an error.
     """
 
     _pyop_checks_results = True

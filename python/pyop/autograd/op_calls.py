@@ -82,7 +82,7 @@ def class_of_arrays(name: str) -> FunctionClass:
 
 
 def _check_keywords(op: Op, kwargs: dict[str, Any]) -> None:
-    """Refuse what would be lost of a recorded call."""
+    """Raise for arguments that would be lost in a recorded call: ``out=``, and Tensors in static arguments."""
     if kwargs.get("out") is not None:
         raise refusal(f"out= of op {op.name!r} is not recorded: leave it out, or pass arrays (t.numpy())")
     for name, static in kwargs.items():

@@ -1,4 +1,4 @@
-"""Give Tensor the names of an ndarray that other kinds do not share (`functions/surface.py`).
+"""Provide Tensor's names of an ndarray that other kinds do not share (`functions/surface.py`).
 
 They are answered, or refused where numbers would leave the record. A missing attribute would send ``hasattr`` and
 ``except AttributeError`` another way than with arrays.
@@ -229,7 +229,7 @@ _ATTRIBUTES = {
 
 
 def install() -> None:
-    """Give the C++ type the surface of an ndarray."""
+    """Add the surface of an ndarray to the C++ type."""
     for method in _METHODS:
         method.__qualname__ = f"Tensor.{method.__name__}"
     methods = (*_METHODS, surface.__reversed__)

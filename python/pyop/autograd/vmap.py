@@ -24,7 +24,7 @@ __all__ = ["Batched", "VmapInfo", "apply_batched", "vmap"]
 
 @dataclass(frozen=True)
 class VmapInfo:
-    """Tell a rule for batches about the call.
+    """Describe a call to a rule for batches.
 
     Attributes
     ----------

@@ -30,8 +30,9 @@ _REMEDY = (
 
 
 def refuse_write(how: str, target: Tensor, other: Any) -> NoReturn:
-    """Raise: ``target += other`` would be seen through another name that the record does not know of. `how` is the
-    operator as it is written, `other` may be None.
+    """Raise: ``target += other`` would be seen through another name, which the record does not know of.
+
+    `how` is the operator as it is written; `other` may be None.
     """
     raise refusal(_text(how, target, other), RuntimeError)  # the traceback holds no arrays: these would be seen again
 
@@ -100,7 +101,7 @@ def _frames() -> Iterator[FrameType]:
 
 
 def _check(target: Any, involved: list[Any], what: str, kind: type[Exception], remedy: str = "") -> None:
-    """Refuse a change of elements of `target` that the record would have to know of."""
+    """Raise for a change of elements of `target` that the record would have to follow."""
     remedy = f"{remedy}; or {_REMEDY}" if remedy else _REMEDY
     if any(type(x) is Tensor and x._watched for x in involved):
         raise refusal(f"{what} changes an array in place, which is not recorded: {remedy}", kind)

@@ -21,7 +21,7 @@ _REMEMBERED = 256
 
 
 class AbstractRule:
-    """Answer the core about an op with an abstract function: ``rule(*specs, **statics)`` returns a tree of specs.
+    """Compute the specs of an op with an abstract function: ``rule(*specs, **statics)`` returns a tree of specs.
 
     `name` is the op's, for error texts.
     """

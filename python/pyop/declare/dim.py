@@ -27,7 +27,7 @@ _MAX_NESTING: Final = 16
 
 
 def _decides() -> bool:
-    """Tell whether a function under trace asks, whose way would depend on the answer."""
+    """Return whether a function under trace asks, whose path would depend on the answer."""
     return watching() and not str(sys._getframe(2).f_globals.get("__name__", "")).startswith("pyop.")
 
 
@@ -300,7 +300,7 @@ def _atom_key(atom: _Atom) -> tuple[bool, str]:
 
 
 def _rank(monomial: _Monomial) -> tuple[int, list[tuple[bool, str]]]:
-    """Sort key of terms: graded lexicographic order, the highest first, as polynomial division needs it."""
+    """Return the sort key of a term: graded lexicographic order, the highest first, for polynomial division."""
     return -len(monomial), [_atom_key(atom) for atom in monomial]
 
 

@@ -100,8 +100,7 @@ def infer_outputs(
     given: Sequence[Spec],
     label: Callable[[int], str],
 ) -> list[Spec]:
-    """Return the specs of the outputs for inputs with the specs `given`; ValueError if these contradict the
-    declaration.
+    """Return the specs of the outputs for inputs of the specs `given`; ValueError if the declaration forbids these.
 
     `like` holds the input leaf that each output is like (-1 for none), or nothing. `label` names an input for errors.
     """

@@ -18,7 +18,7 @@ __all__ = ["OutMode", "Parameters", "check_by_name", "check_name", "default_name
 
 
 class OutMode(IntEnum):
-    """Tell how a function takes the keyword-only parameter ``out``; the C++ enum of the same name."""
+    """Number the ways in which a function takes the keyword-only parameter ``out``; the C++ enum of the same name."""
 
     NONE = 0
     OPTIONAL = 1
@@ -127,7 +127,7 @@ class Parameters(NamedTuple):
 
 
 def check_by_name(rule: Callable[..., Any], what: str, statics: tuple[str, ...]) -> None:
-    """Refuse a rule of an op that has a static parameter by position, where it would keep its default for ever."""
+    """Raise for a rule that takes a static parameter by position, where it would always keep its default."""
     try:
         entries = inspect.signature(rule).parameters.values()
     except (ValueError, TypeError):

@@ -75,7 +75,7 @@ def rule(*functions: Any) -> Callable[[R], R]:
 
 
 def register(functions: tuple[Any, ...], function: Rule, with_function: bool = False) -> None:
-    """Do what `rule` does; see `pyop.functions.forms` for the other forms of rules.
+    """Register a rule as `rule` does; see `pyop.functions.forms` for the other forms of rules.
 
     >>> from pyop.functions import lookup, register
     >>> def half(x):
@@ -197,7 +197,7 @@ def settle(tree: Any) -> Any:
 
 
 def settled_spec(spec: Spec) -> Spec:
-    """Do as `settle`, for one spec."""
+    """Return one spec as `settle` settles it."""
     dtype = spec.dtype
     if not isinstance(dtype, np.dtype):
         return spec

@@ -77,7 +77,7 @@ def _bind(ufunc: np.ufunc, bound: dict[str, Extent], name: str, size: Extent, k:
 def _input_axes(
     inputs: tuple[tuple[str, ...], ...], shapes: list[Shape], kwargs: dict[str, Any]
 ) -> list[tuple[int, ...]] | None:
-    """Tell where the core dimensions of each input are, or None if ``axes=`` leaves that open."""
+    """Return where the core dimensions of each input are, or None if ``axes=`` leaves that open."""
     if kwargs.get("axes") is not None:
         axes = kwargs["axes"]
         given = [(item,) if isinstance(item, int) else tuple(item) for item in axes[: len(inputs)]]

@@ -97,7 +97,7 @@ def extents(shape: Any) -> Shape:
 
 
 def holds_spec(x: Any, depth: int = 0) -> bool:
-    """Tell whether a Spec or a Dim lies anywhere inside nested lists and tuples."""
+    """Return whether a Spec or a Dim lies anywhere inside nested lists and tuples."""
     if isinstance(x, (list, tuple)):
         depth = deeper(depth)
         return any(holds_spec(item, depth) for item in x)
@@ -105,7 +105,7 @@ def holds_spec(x: Any, depth: int = 0) -> bool:
 
 
 def operand(x: Any) -> Operand:
-    """Tell what is known of one argument: a Spec, an array, a Python number, or anything NumPy can convert."""
+    """Return what is known of one argument: a Spec, an array, a Python number, or anything NumPy can convert."""
     if isinstance(x, Spec):
         dtype = x.dtype if isinstance(x.dtype, np.dtype) else None
         return Operand(dtype, extents(x.shape))
@@ -162,13 +162,14 @@ def one(x: Any, ndim: int = 1) -> Any:
 
 
 def probe(func: Callable[..., Any], *args: Any, **kwargs: Any) -> DType | None:
-    """Return the dtype ``func`` returns for arguments in which Samples stand for arrays; None if one of theirs is
-    unknown."""
+    """Return the dtype that ``func`` returns for arguments with Samples for arrays; None if that of a Sample is
+    unknown.
+    """
     return probe_all(func, *args, **kwargs)[0]
 
 
 def probe_all(func: Callable[..., Any], *args: Any, count: int = 1, **kwargs: Any) -> tuple[DType | None, ...]:
-    """Do as `probe`, for a function that returns ``count`` arrays."""
+    """Return the dtypes of a function of ``count`` arrays, as `probe` of one."""
     items = tuple(kwargs.items())
     try:
         hash((args, items))

@@ -34,7 +34,7 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 def is_static(x: Any) -> bool:
-    """Tell whether a parameter is concrete: not computed by the graph."""
+    """Return whether a parameter is concrete: not computed by the graph."""
     if isinstance(x, (tuple, list)):
         return all(is_static(item) for item in x)
     return not isinstance(x, Spec)
@@ -49,8 +49,7 @@ def _require_static(axis: Any) -> None:
 
 
 def ints(x: Any) -> tuple[int, ...] | None:
-    """Return a concrete parameter that is an integer or a sequence of integers, as a tuple; None if the graph
-    computes it."""
+    """Return a concrete integer or sequence of integers as a tuple; None if the graph computes it."""
     if not is_static(x):
         return None
     try:
@@ -126,7 +125,7 @@ def least(size: Extent) -> int:
 
 
 def full(shape: Shape) -> bool:
-    """Tell whether it is sure that there is at least one element."""
+    """Return whether there certainly is at least one element."""
     return shape is not None and all(least(size) for size in shape)
 
 
@@ -165,7 +164,7 @@ def _size(item: Any) -> Extent:
 
 
 def one_dimension(part: Operand) -> None:
-    """Refuse what is no vector, as NumPy's compiled functions word it."""
+    """Raise ValueError for an operand that is no vector, in the words of NumPy's compiled functions."""
     if part.ndim not in (None, 1):
         raise ValueError(f"object {'too deep' if part.ndim else 'of too small depth'} for desired array")
 

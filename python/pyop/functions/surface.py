@@ -281,8 +281,10 @@ def refusing(refuse: Callable[[Any, str, Name], NoReturn], table: Mapping[str, N
 
 
 def install(kind: Any, own: Mapping[str, Any]) -> None:
-    """Give a class that takes part in NumPy's protocols what all kinds have, and what it has of its own: functions and
-    properties by name, what is not a call and calls that this kind does in another way.
+    """Add the surface of an ndarray to a class that takes part in NumPy's protocols.
+
+    `own` has the functions and properties by name that are no calls, and calls that this kind implements in its own
+    way.
     """
     for name, entry in SURFACE.items():
         if entry.function is not None and name not in own and name not in vars(kind):

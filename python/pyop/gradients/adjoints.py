@@ -168,8 +168,7 @@ structural(
 
 
 def move_back(func: Callable[..., Any], position: int, ct: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the adjoint of a function that copies, drops or repeats elements of one argument: it is run on their
-    numbers."""
+    """Return the adjoint of a function that copies, drops or repeats elements of one argument, by their numbers."""
     return _move_back(ct, args[position], func, args[:position], args[position + 1 :], kwargs)
 
 
@@ -238,7 +237,7 @@ def _count(a: Any, axis: Any) -> Any:
 
 
 def count(a: Any, axis: Any = None) -> Any:
-    """Tell how many elements lie along axes: an int where that is known, else a number that is counted at run."""
+    """Return the number of elements along axes: an int where that is known, else a number counted at run."""
     shape = shape_of(a)
     if shape is not None:
         size = prod([shape[k] for k in axes_of(axis, len(shape))])
@@ -280,8 +279,7 @@ def _known(c: Any, x: Any) -> bool:
 
 
 def _backwards(ct: Any, x: Any, axis: int) -> Any:
-    """Return the adjoint of `recurrence` in `c`: the same from the end, each step with the factor of the one after
-    it."""
+    """Return the adjoint of `recurrence` in `c`: the same from the end, each step with the next one's factor."""
     return np.flip(recurrence(np.flip(ct, axis), shift(np.flip(conj(x), axis), axis, 0.0), axis), axis)
 
 

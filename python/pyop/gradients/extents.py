@@ -28,7 +28,7 @@ _LIKE: dict[Any, int] = {}
 
 
 def has_shape_of(function: Any, argument: int) -> None:
-    """Say that the result of a function has the shape of this argument, an array."""
+    """Register that the result of a function has the shape of this argument, an array."""
     _LIKE[function] = argument
 
 

@@ -22,7 +22,7 @@ _Leaf = tuple[int, tuple[int, ...]]  # which leaf of the settled call, and where
 
 
 def pull(rule: Rule, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
-    """Do as ``rule.vjp``, whatever containers hold the arrays."""
+    """Return cotangents as ``rule.vjp``, for arrays in any containers."""
     settled = _settle(rule, args, kwargs)
     if settled is None:
         return rule.vjp(argnums, ans, args, kwargs)
@@ -38,7 +38,7 @@ def pull(rule: Rule, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], 
 
 
 def push(rule: Rule, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Do as ``rule.jvp``, whatever containers hold the arrays."""
+    """Return tangents as ``rule.jvp``, for arrays in any containers."""
     settled = _settle(rule, args, kwargs)
     if settled is None:
         return rule.jvp(argnums, tangents, ans, args, kwargs)
@@ -71,8 +71,10 @@ def _holds_symbols(x: Any) -> bool:
 
 
 def _settle(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Return the call with stacked arrays in the place of lists: its arguments, where each leaf has gone, and the
-    stacked arrays with what they were made of, by leaf. None where there is nothing to do."""
+    """Return the call with stacked arrays in place of lists, or None where there are no lists.
+
+    It has the arguments, the new place of each leaf, and the stacked arrays with their leaves.
+    """
     if not any(isinstance(x, (tuple, list)) for x in args) and not any(
         isinstance(x, (tuple, list)) for x in kwargs.values()
     ):

@@ -15,7 +15,7 @@ OPTIONS = frozenset(("where", "dtype", "casting", "order", "subok", "signature",
 
 
 def check_options(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Refuse those options of an elementwise ufunc under which its derivative is another."""
+    """Raise NoRule for options of an elementwise ufunc that change its derivative."""
     refuse_narrowing(func, kwargs.get("dtype"), *args)
     if kwargs.get("where", True) is not True:
         raise NoRule(
@@ -34,7 +34,7 @@ def computed_with(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, .
 
 
 def refuse_narrowing(func: Any, dtype: Any, *args: Any) -> None:
-    """Refuse a ``dtype=`` that drops imaginary parts before something that is not linear is computed."""
+    """Raise for a ``dtype=`` that drops imaginary parts before a function that is not linear is computed."""
     if dtype is None or dtype is np._NoValue or np.dtype(dtype).kind == "c":
         return
     if any(is_complex(x) for x in args):

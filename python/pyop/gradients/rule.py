@@ -90,7 +90,7 @@ class Elementwise(Rule):
         return lambda ct: tuple([one(ct, k) for k in argnums])
 
     def signed(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], ct: Signed) -> tuple[Any, ...]:
-        """Do as the pullback of `vjp` for a ufunc of `SIGN_SYMMETRIC`, and leave the sign beside the cotangent."""
+        """Return cotangents as `vjp` for a ufunc of `SIGN_SYMMETRIC`, with the sign kept apart."""
 
         def one(k: int) -> Any:
             derivative = _known(self.func, self.derivatives, k)
@@ -166,7 +166,7 @@ class PerArgument(Rule):
         return "array" if any(parameter < len(fs) and fs[parameter] is not None for fs in known) else ""
 
     def position(self, place: Place) -> int:
-        """Tell which parameter an argument is for."""
+        """Return the parameter that an argument is for."""
         if isinstance(place.argument, int):
             return place.argument
         if place.argument in self.names:
@@ -227,7 +227,7 @@ class Part(PerArgument):
 
 
 def _asked(func: Any, f: Any, ct: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Tell what a rule of a function says; an error that names the call, if the rule does not take its arguments."""
+    """Return the result of a rule; raise an error that names the call if the rule does not take its arguments."""
     try:
         return f(ct, ans, *args, **kwargs)
     except TypeError as error:
@@ -323,7 +323,7 @@ def nondifferentiable(*functions: Any) -> None:
 
 
 def defvjp(func: Any, *vjps: Callable[..., Any] | None) -> None:
-    """Give a function its gradient rule for reverse mode.
+    """Set the gradient rule of a function for reverse mode.
 
     Parameters
     ----------
@@ -350,7 +350,7 @@ def defvjp(func: Any, *vjps: Callable[..., Any] | None) -> None:
 
 
 def defjvp(func: Any, *jvps: Callable[..., Any] | str | None) -> None:
-    """Give a function its gradient rule for forward mode.
+    """Set the gradient rule of a function for forward mode.
 
     Parameters
     ----------

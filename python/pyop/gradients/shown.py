@@ -76,7 +76,7 @@ structural(
 
 
 def _structural(function: Any, by_x: tuple[str, str], by_part: tuple[str, str]) -> None:
-    """Give the rules of a function of `x` and `part` by what of each its result is: in reverse, and forward."""
+    """Register the rules of a function of `x` and `part` by its result in each: reverse, and forward."""
     structural(
         function,
         (

@@ -81,7 +81,7 @@ def leaves(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
 
 
 def places(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Place]:
-    """Tell where each of `leaves` stands.
+    """Return the place of each of `leaves`.
 
     Examples
     --------
@@ -155,8 +155,10 @@ class Rule:
         self.func = func
 
     def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-        """Tell what a parameter is for, by its position or name: "array", "arrays" (a sequence of them), or "" for
-        anything else. A list that is given for an array is stacked before the rule sees it; see `listed`."""
+        """Return the kind of a parameter, by its position or name: "array", "arrays" (a sequence), or "" for others.
+
+        A list that is given for an array is stacked before the rule sees it; see `listed`.
+        """
         return ""
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
@@ -216,14 +218,15 @@ def lookup(func: Any) -> Rule | None:
 
 
 def same_rule(func: Any, like: Any) -> None:
-    """Give a function the gradient rule of another one that computes the same: looked up when it is asked for, as
-    loading the rules takes longer than many traces.
+    """Set the gradient rule of a function to that of another one that computes the same.
+
+    It is looked up when it is asked for, as loading the rules takes longer than many traces.
     """
     _same[_key(func)] = _key(like)
 
 
 def set_outer_rule(make: Callable[[Any], Rule]) -> None:
-    """Tell how the rule of ``ufunc.outer`` is made of the ufunc: by an engine, so from above."""
+    """Set the function that makes the rule of ``ufunc.outer`` from the ufunc; an engine provides it."""
     global _outer_rule
     _outer_rule = make
 
@@ -284,7 +287,7 @@ def missing_of_op(name: str, contract: Any, place: str = "") -> NoReturn:
 
 
 def name_of(func: Any) -> str:
-    """Tell how a message names a function."""
+    """Return the name of a function for messages."""
     if isinstance(func, tuple):
         return f"np.{func[0].__name__}.{func[1]}"
     if isinstance(func, np.ufunc):

@@ -71,13 +71,12 @@ def shape_of(x: Any) -> Shape:
 
 
 def dtype_of(x: Any) -> np.dtype[Any] | None:
-    """Return the dtype of an array or Value; None if it is not known, and for Python numbers, which have none of
-    their own."""
+    """Return the dtype of an array or Value; None if unknown, and for Python numbers, which have none of their own."""
     return getattr(x, "dtype", None)
 
 
 def is_complex(x: Any) -> bool | None:
-    """Tell whether something has complex elements; None if it is not known."""
+    """Return whether an array has complex elements; None if it is not known."""
     dtype = dtype_of(x)
     if dtype is not None:
         return dtype.kind == "c"
@@ -130,8 +129,10 @@ def unbroadcast(ct: Any, like: Any, ans: Any = None) -> Any:
 
 
 def unbroadcast_loosely(ct: Any, like: Any, ans: Any) -> Any:
-    """Do as `unbroadcast`, but what is smaller than an argument of the result's shape may stay so: it broadcasts to
-    it."""
+    """Return a cotangent as `unbroadcast`, except that a smaller one may stay so if it broadcasts to its argument.
+
+    That is allowed for an argument of the result's shape.
+    """
     if ct is None:
         return None
     if may_stay(ct, like, ans):
@@ -178,7 +179,7 @@ def _fit_shape(ct: Any, have: Shape, like: Any, want: Shape, ans: Any, full: Sha
 def _plan(
     have: tuple[Described, ...], want: tuple[Described, ...], full: tuple[Described, ...]
 ) -> tuple[int, tuple[int, ...], bool] | None:
-    """Tell how many leading axes to sum, which others, and whether to broadcast first; None if that is not known."""
+    """Return how many leading axes to sum, which others, and whether to broadcast first; None if unknown."""
     lead = len(full) - len(want)
     missing = len(full) - len(have)
     if lead < 0 or missing < 0:

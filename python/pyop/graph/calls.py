@@ -30,8 +30,7 @@ def apply(
     stateful: bool = False,
     scalar: bool | None = None,
 ) -> Any:
-    """Add ``func(*args, **kwargs)`` to the graph of the Values among its arguments; return Values in the form of
-    `specs`.
+    """Add ``func(*args, **kwargs)`` to the graph of its Values, and return Values in the form of `specs`.
 
     For functions that are known not to write into their arguments: they get the arrays as they are. Values may stand at
     top level or inside tuples, lists and dicts; arrays become constants of the graph, anything else is static.

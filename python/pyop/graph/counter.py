@@ -162,8 +162,9 @@ def set_arithmetic(
     of_bits: Callable[..., Any],
     number: Callable[[Counter], Any],
 ) -> None:
-    """Tell how the number of an iteration is compared and divided in the graph, what is made of its bits, and how it
-    becomes a Number, from above.
+    """Set the functions for comparing and dividing an iteration's number in the graph, and for its bits.
+
+    The last one converts it to a Number. A module above this one provides them.
     """
     global _compare, _divided, _of_bits, _number_of
     _compare, _divided, _of_bits, _number_of = compare, divided, of_bits, number

@@ -76,8 +76,9 @@ class RunItself(BaseException):
 
 
 class Specialise(BaseException):
-    """Report that the function under trace must know a number. It is no `Exception`, to pass the function's own
-    handlers.
+    """Report that the function under trace must know a number.
+
+    It is no `Exception`, to pass the function's own handlers.
     """
 
     def __init__(self, places: frozenset[int]) -> None:
@@ -218,7 +219,7 @@ class Decisions:
         self._computed = self._bytes = 0
 
     def feed(self, value: Any, given: Any) -> None:
-        """Say what stands for an argument of the call, as it was given."""
+        """Set what stands for an argument of the call, as it was given."""
         if isinstance(value, Value):
             self._given[value.node.index] = given
 
@@ -261,8 +262,9 @@ class Decisions:
         return bool(answer) if asked == "t" else answer
 
     def _count(self, line: str, outcome: int) -> None:
-        """Give up where a condition goes both ways again and again, in a loop that could not be recorded: on other
-        data it would go another way each time.
+        """Give up where a condition changes again and again, in a loop that could not be recorded.
+
+        On other data it would have other outcomes each time.
         """
         counts = self._counts.setdefault(line, [0, 0])
         counts[outcome] += 1
@@ -272,8 +274,9 @@ class Decisions:
             raise self.reason
 
     def _hesitate(self, line: str, outcome: int) -> None:
-        """Give up where a line has another outcome again and again, for the first time that they are these: arrays that
-        say how others are laid out are the same in many calls, data never are.
+        """Give up where a line has another outcome again and again, each for the first time.
+
+        Arrays that describe the layout of others are the same in many calls, data never are.
         """
         changes, last = self._changes.get(line, (0, outcome))
         if outcome == last:
@@ -291,7 +294,7 @@ class Decisions:
             raise self.reason
 
     def take_too_long(self, what: str) -> Any:
-        """End a trace that would take longer than it may, because of this."""
+        """End a trace that would take longer than it may because of such loops."""
         because = self._why_unrolled("a loop")
         remedy = "Write such loops so that they can be recorded, or with whole arrays"
         self.reason = RunItself(
@@ -309,7 +312,7 @@ class Decisions:
         return bool(self._opaque)
 
     def know(self, node: int, results: tuple[Any, ...]) -> None:
-        """Say what a node returns in this call, which is not to be called again."""
+        """Set the results of a node in this call; it is not called again."""
         self._known[node] = self._opaque[node] = results
 
     def evaluate(self, node: int, output: int, for_call: bool = False) -> Any:
@@ -338,9 +341,7 @@ class Decisions:
                 self.give_up(f"computes what raises {type(error).__name__} and decides by it")
 
     def computed(self, node: int, output: int) -> Any:
-        """Compute an output of a node, with all nodes that lead to it, apart from the graph; their exceptions are
-        raised.
-        """
+        """Compute an output of a node, with all that lead to it, apart from the graph; their exceptions are raised."""
         if node not in self._known and self.graph[node].kind == "constant":
             return self.graph.run(self.graph._value(node, output))
         if node not in self._known:
@@ -354,8 +355,9 @@ class Decisions:
         return self._known[node][output]
 
     def _run_loops(self, node: int) -> None:
-        """Compute the loops of many iterations that lead to a node by a plan each: beside the graph, each iteration
-        would be one of Python's.
+        """Compute the loops of many iterations that lead to a node, by a plan each.
+
+        Apart from the graph each iteration would be one of Python's.
         """
         waiting, found = [node], set[int]()
         while waiting:
@@ -396,7 +398,7 @@ class Decisions:
             self.give_up("decides by arrays that take too much memory to keep while it is traced")
 
     def give_up(self, why: str, leaf: tuple[int, ...] | None = None) -> Any:
-        """End the trace."""
+        """Raise `RunItself`, which ends the trace."""
         self.reason = RunItself(f"{why} (at {_core.origin_here()})", leaf)
         raise self.reason
 
@@ -408,9 +410,7 @@ def recorded_loop(graph: Any) -> Any:
 
 
 def value_decided(value: Value, asked: str) -> Any:
-    """Return the truth ("t"), the integer ("i") or the index ("x") that a Value is in the call that is traced;
-    NotImplemented if there is no such call.
-    """
+    """Return the truth ("t"), integer ("i") or index ("x") of a Value in the traced call, if any; else NotImplemented."""
     known = numbers_asked(value)
     if known is not None:  # the same in every run
         return bool(known) if asked == "t" else _ask(asked, known)
@@ -444,7 +444,7 @@ def has_effects(graph: GraphBase) -> bool:
 
 
 def checks_results(graph: Any) -> bool:
-    """Look for calls that are not known to return the same kind of results each time, and raise if they do not."""
+    """Return whether the graph has calls that check in each run that their results are of the same kind."""
     return any(getattr(x, "_pyop_checks_results", False) for x in graph._kept)
 
 

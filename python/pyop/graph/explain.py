@@ -21,7 +21,7 @@ __all__ = ["Explanation", "Line", "NodeFate"]
 
 @dataclass(frozen=True)
 class NodeFate:
-    """Tell what became of one node of the graph.
+    """Describe what became of one node of the graph.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Line:
 
 @dataclass(frozen=True, repr=False)
 class Explanation:
-    """Tell what became of the code that a plan was made of; printed, it is a table by lines of the source.
+    """Describe what became of the code that a plan was made of; printed, it is a table by lines of the source.
 
     Parameters
     ----------

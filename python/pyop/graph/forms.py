@@ -1,4 +1,4 @@
-"""Tell NumPy's scalars from arrays of no dimension, where a Value has no dimension.
+"""Distinguish NumPy's scalars from arrays of no dimension, where a Value has no dimension.
 
 The two compute alike, but ``+=`` makes another scalar and writes into an array, ``isinstance`` tells them apart, and a
 scalar's ``**`` is not that of an array. A function of NumPy returns scalars unless it is listed here.
@@ -46,7 +46,7 @@ _AS_GIVEN = {*found(*_AS_GIVEN_NAMES), np.ndarray.astype, np.ndarray.view}
 
 
 def pass_on(func: Callable[..., Any]) -> None:
-    """Say of a function that it returns a scalar for a scalar, and an array for an array."""
+    """Register a function that returns a scalar for a scalar, and an array for an array."""
     _AS_GIVEN.add(func)
 
 

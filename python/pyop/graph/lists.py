@@ -107,7 +107,7 @@ def _same_shape(a: Any, b: Any) -> bool:
 
 
 def _promotes(x: Any, dtype: np.dtype[Any]) -> bool:
-    """Say whether converting to the dtype is what promotion does, so that all spellings of it give the same."""
+    """Return whether converting to the dtype is the same as promotion, so that all spellings give the same."""
     if _is_number(x):
         return np.can_cast(x._value.dtype, dtype)
     if type(x) is not Value or x._is_scalar is False:
@@ -139,7 +139,7 @@ def _is_number(x: Any) -> bool:
 
 
 def is_symbolic(x: Any) -> bool:
-    """Say whether an object stands for an array or a number that NumPy cannot have of it."""
+    """Return whether an object stands for an array or a number that NumPy cannot read from it."""
     kind = type(x)
     return kind is Value or kind is Tensor or _is_number(x) or getattr(kind, "_pyop_example", False) is True
 
@@ -217,7 +217,7 @@ def with_arrays(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 def with_arrays_of_numbers(
     original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Do as `with_arrays`, where Python numbers are among them that are not known: Values may stay in their lists."""
+    """Return the arguments as `with_arrays` if unknown Python numbers are among them: Values may stay in lists."""
     return with_arrays(original, args, kwargs) if any(map(_is_number, walk((args, kwargs)))) else (args, kwargs)
 
 
@@ -230,7 +230,7 @@ class _Asked(BaseException):
 
 
 class _Mark:
-    """Have a list say that it is one of the arrays of a call."""
+    """Mark a list as one of the arrays of a call."""
 
     __slots__ = ()
     original: Any
@@ -260,7 +260,7 @@ _MOST_KINDS = 60  # NumPy takes 64 in one call
 
 
 class _Marks:
-    """Give the lists of one call marks, of a class for each argument and depth: the protocol tells classes alone."""
+    """Mark the lists of one call by a class for each argument and depth, as the protocol passes only classes."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[Any, int], int] = {}

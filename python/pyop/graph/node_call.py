@@ -188,8 +188,9 @@ def declared_spec(value: Value) -> Spec:
 
 
 def add(graph: GraphBase, record: Record, value_at: Callable[[int, int], Any]) -> Node:
-    """Create the node of a record in a graph; `value_at` gives the Value of this graph for a node and output of the
-    record's.
+    """Create the node of a record in a graph.
+
+    `value_at` returns the Value of this graph for a node and output of the record's.
     """
     if record.kind == "input":
         made = graph._add_input(record.specs[0], record.name, bool(record.scalar)).node

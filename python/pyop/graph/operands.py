@@ -1,4 +1,4 @@
-"""Tell an operator from a call of its ufunc: a NumPy scalar on the left does not report which it was."""
+"""Distinguish an operator from a call of its ufunc: a NumPy scalar on the left does not report which it was."""
 
 from __future__ import annotations
 

@@ -30,9 +30,7 @@ class Checked:
 
 
 def part_of(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register how some functions are composed: the decorated one is called with the arguments of a node, Values in
-    place of arrays.
-    """
+    """Register how functions are composed: the decorated one gets the arguments of a node, Values for arrays."""
 
     def register(composed: Callable[..., Any]) -> Callable[..., Any]:
         for function in functions:

@@ -21,8 +21,9 @@ _DIVISIONS: dict[Any, np.ufunc] = {operator.floordiv: np.floor_divide, operator.
 
 
 def of_int64(op: Callable[..., Any], a: Any, b: Any) -> Any:
-    """Return what Python computes of two ints, Values of int64 for those that are not known; None if that is not known
-    to be an int64.
+    """Return the result of two ints, with Values of int64 for unknown ones, as Python computes it.
+
+    None if that is not known to be an int64.
 
     >>> import operator
     >>> from pyop.graph.state_numbers import of_int64

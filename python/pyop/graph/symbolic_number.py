@@ -110,7 +110,7 @@ class Number:
     # --- what needs the number
 
     def _fits(self, dtype: np.dtype[Any]) -> bool:
-        """Say whether it is written into an array of the dtype without being known."""
+        """Return whether the number, though unknown, is written into an array of this dtype."""
         return self._kind in (float, complex) and dtype.kind in ("c" if self._kind is complex else "fc")
 
     def _needed_with(self, others: list[Any]) -> NoReturn:

@@ -142,8 +142,9 @@ for _does in (*[getattr(operator, name) for name in (*_ARITHMETIC, "lshift", "rs
 
 
 def unknown_attribute(value: Value, name: str, known: Any) -> Any:
-    """Return what the function under trace sees where an attribute of a Value (`known`: None, or a shape with None in
-    it) is not known.
+    """Return what the function under trace sees for an attribute of a Value that is not known.
+
+    `known` is None, or a shape with None in it.
     """
     if name not in _ATTRIBUTES:
         return known

@@ -1,4 +1,4 @@
-"""Give Value the methods and attributes of an ndarray that other kinds do not share (`functions/surface.py`).
+"""Provide Value's methods and attributes of an ndarray that other kinds do not share (`functions/surface.py`).
 
 The C++ type `Value` holds what every call needs; `install` adds the rest when pyop is imported.
 """

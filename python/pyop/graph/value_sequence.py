@@ -46,7 +46,7 @@ _rolls: Callable[[Any, int, Any], Any] = _never
 
 
 def set_rolls(rolls: Callable[[Any, int, Any], Any]) -> None:
-    """Tell how a loop over an array is recorded once, from above."""
+    """Set the function that records a loop over an array once; a module above this one provides it."""
     global _rolls
     _rolls = rolls
 

@@ -41,8 +41,9 @@ _READ_ONLY = found("broadcast_to", "diagonal", "linalg.diagonal", "diag", "lib.s
 def share(
     func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], made: Any, known: bool = True
 ) -> None:
-    """Tell the results of a call (`made`) whose memory they show. Where `func` is not known they may be anything it was
-    given.
+    """Set whose memory the results of a call (`made`) show.
+
+    Where `func` is not known they may show any of its arguments.
 
     >>> import numpy as np, pyop
     >>> with pyop.Graph() as g:
@@ -79,7 +80,7 @@ def share(
 
 
 def share_copy(made: Any, x: Any) -> None:
-    """Tell a Value, new, that it is another one or a copy of it, which goes by how the memory lies."""
+    """Mark a new Value as another one or a copy of it, depending on the memory layout."""
     if not made._show_or_copy(x):
         made._show(x, False, False)
 

@@ -313,9 +313,7 @@ def _as_tuples(x: Any) -> Any:
 
 
 def _fitted(dtype: np.dtype[Any], shape: Any, value: Any, element: bool) -> Any:
-    """Return the value to write without leading axes of size 1 that the part lacks; raise NumPy's error if it does not
-    fit.
-    """
+    """Return the value to write, without leading axes of size 1 that the part lacks; raise NumPy's error otherwise."""
     if type(value) not in (Value, np.ndarray) or shape is None or value.shape is None:
         return value
     sizes = value.shape

@@ -55,9 +55,9 @@ def perform(
     written: Sequence[tuple[Any, ...]],
     operation: str,
 ) -> None:
-    """Do ``function(*args, **kwargs)``, which writes into the arguments that stand at `written`.
+    """Record ``function(*args, **kwargs)``, which writes into the arguments at the places `written`.
 
-    What NumPy raises is raised, or a refusal where it is not known who would see the write.
+    NumPy's errors are raised, or a refusal where it is not known who would see the write.
 
     >>> import numpy as np, pyop
     >>> @pyop.compile

@@ -64,9 +64,7 @@ class CoreDims:
             raise TypeError(f"op {self.op.name!r} takes {len(self.inputs)} arrays ({self.text}), got {len(args)}")
 
     def dtypes(self, arguments: list[tuple[np.dtype[Any], tuple[int | None, ...]]]) -> list[np.dtype[Any]]:
-        """Return the dtypes of the results for arguments of these dtypes and shapes, from the declaration, without a
-        call.
-        """
+        """Return the dtypes of the results for these dtypes and shapes of arguments, from the declaration alone."""
         try:
             made = [spec.dtype for spec in self.op.spec.infer([Spec(dtype, shape) for dtype, shape in arguments])]
         except ValueError as error:

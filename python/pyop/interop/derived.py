@@ -150,9 +150,7 @@ class PushForward:
 
 
 class OnBatch:
-    """Call an op on the examples of a batch: arguments in `axes` have a batch axis in front, and so have all
-    results.
-    """
+    """Call an op on the examples of a batch; arguments in `axes`, and all results, have the batch axis in front."""
 
     def __init__(self, hooks: Hooks, axes: tuple[bool, ...]) -> None:
         self.hooks = hooks

@@ -1,4 +1,4 @@
-"""Tell which arrays JAX has, how it names them, and which arguments are none."""
+"""List the arrays that JAX has, with its names for them, and recognise arguments that are none."""
 
 from __future__ import annotations
 

@@ -127,8 +127,9 @@ class JaxPlan(JaxFunction):
 
 
 def _arrays_of(plan: Plan, given: Sequence[Any]) -> tuple[list[Any], list[Any], str]:
-    """Return dtype and shape of what a plan takes and gives, as `Plan._arrays` does, and its form: for arrays of these
-    sizes, where some of its own have names.
+    """Return dtypes and shapes of a plan's arguments and results, as `Plan._arrays`, and its form.
+
+    They are those for arrays of these sizes, where sizes of the plan have names.
 
     Raises
     ------

@@ -99,17 +99,13 @@ def _callback(function: Callable[..., Any], results: Sequence[Any], method: str)
 
 
 def ordered_call(function: Callable[..., Any], results: Sequence[Any]) -> Callable[..., Any]:
-    """Return a function with effects as one of JAX's arrays: it runs once for each call, in the order of the
-    program.
-    """
+    """Return a function with effects as one of JAX's arrays: it runs once for each call, in program order."""
     run = raising(function)
     return lambda *arrays: io_callback(run, list(results), *arrays, ordered=True)
 
 
 def raising(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function for JAX's own callbacks: the exception is kept, and subnormal numbers are not flushed to
-    zero.
-    """
+    """Return a function for JAX's own callbacks that keeps the exception, and does not flush subnormal numbers."""
 
     def run(*arrays: Any) -> Any:
         try:

@@ -22,8 +22,7 @@ __all__: list[str] = []
 
 
 def _caller(plan: Plan, function: int, returned: Any) -> Any:
-    """Return an intrinsic of (arguments, addresses of results) that calls `plan` by the C function and returns its
-    status.
+    """Return an intrinsic of (arguments, result addresses) that calls `plan` by the C function and returns its status.
 
     With a returned type it is one of (arguments, none), and returns the status and the one result.
     """

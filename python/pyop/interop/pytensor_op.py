@@ -248,9 +248,7 @@ class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
             cell[0] = array
 
     def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
-        """Return whether PyTensor may fold constants: not for stateful ops, which run in every call, nor for
-        contexts.
-        """
+        """Return whether PyTensor may fold constants: not for stateful ops, which always run, nor for contexts."""
         return not (self.hooks.stateful or self._saves or self._pull is not None)
 
     # --- derivatives

@@ -22,9 +22,7 @@ __all__: list[str] = []
 
 @node_rewriter([PyopOp], inplace=True)
 def _write_in_place(fgraph: Any, node: Apply) -> Any:
-    """Write into arguments of ``mutates=`` uncopied if nobody reads them later; PyTensor undoes it where somebody
-    does.
-    """
+    """Write into arguments of ``mutates=`` uncopied if nobody reads them later; PyTensor reverts it otherwise."""
     op: PyopOp = node.op
     if op.in_place or op.path or not any(each.written for each in op.hooks.inputs):
         return False
@@ -65,9 +63,7 @@ def _batched(op: PyopOp, node: Apply, *inputs: Any) -> Any:
 
 
 def _register_with_numba() -> None:
-    """Register ops with PyTensor's numba backend, which calls unknown Ops in Python with a warning that helps
-    nobody.
-    """
+    """Register ops with PyTensor's numba backend, which would call them in Python with a useless warning."""
     try:
         import numba
         from pytensor.link.numba.dispatch.basic import get_numba_type, numba_funcify, numba_njit

@@ -70,7 +70,7 @@ class Names:
 def declared_equal(
     declared: Sequence[Spec], shapes: Sequence[Shape], key: Callable[[Any], Any], equal: Callable[[Any, Any], Any]
 ) -> None:
-    """Tell `equal` of every two sizes that a declaration says are one, where these are not so plainly."""
+    """Call `equal` for every two sizes that a declaration makes one, unless they are plainly equal."""
     first: dict[str, Any] = {}
     for spec, shape in zip(declared, shapes, strict=True):
         if spec.shape is None or shape is None or any(map(is_open, spec.shape)) or len(spec.shape) != len(shape):

@@ -169,9 +169,7 @@ class Call:
         return found
 
     def infer(self, tensors: Sequence[Any]) -> list[tuple[Any, Any]]:
-        """Return TensorFlow's dtypes and the shapes of the results; None for sizes that are known only after the
-        call.
-        """
+        """Return TensorFlow's dtypes and the shapes of the results; None for sizes known only after the call."""
         kinds = [
             (np.dtype(x.dtype.as_numpy_dtype), None if x.shape.rank is None else tuple(x.shape.as_list()))
             for x in tensors

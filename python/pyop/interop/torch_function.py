@@ -87,7 +87,7 @@ class TorchFunction:
         return found
 
     def _refuse_others(self, outs: Sequence[Any], inputs: Sequence[Any]) -> None:
-        """Refuse results that depend on other tensors whose gradient torch is to record: it would be lost."""
+        """Raise if results depend on other tensors whose gradient torch is to record: it would be lost."""
         known = {id(x) for x in inputs}
         waiting = [y.grad_fn for y in outs if y.grad_fn is not None]
         others = any(y.requires_grad and y.grad_fn is None and id(y) not in known for y in outs)

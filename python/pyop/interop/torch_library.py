@@ -313,7 +313,7 @@ def _batch_kernel(me: Any) -> Callable[..., Any]:
 
 
 def _empty(*kernels: Any) -> None:
-    """Let go of what kernels hold: torch never lets go of the kernels."""
+    """Release the objects that kernels hold, as torch never releases kernels."""
     for kernel in kernels:
         for cell in kernel.__closure__:
             cell.cell_contents = None
@@ -350,7 +350,7 @@ def _late(late: dict[str, Any], hooks: Hooks, k: int, axis: int) -> Any:
 
 
 def _forget(namespace: str, name: str) -> None:
-    """Let torch.ops not hold the op, which would keep it for ever; it finds it again when it is asked by name."""
+    """Remove the op from torch.ops, which would keep it for ever; it is found again by name."""
     space = getattr(torch.ops, namespace)
     if vars(space).pop(name, None) is not None and name in getattr(space, "_dir", ()):
         space._dir.remove(name)

@@ -25,9 +25,7 @@ def callable_of(
     out_tree: TreeDef | None,
     returns_tuple: bool,
 ) -> Callable[..., Any]:
-    """Return ``__call__(self, ...)`` of a wrapped op; `out_tree` is None where the result of `target` is returned as it
-    is.
-    """
+    """Return ``__call__(self, ...)`` of a wrapped op; `out_tree` is None if the result of `target` stays as it is."""
     names: dict[str, Any] = {"_target": target}
     paths = in_tree.leaf_paths()
     taken = ["_self", *parameters]

@@ -109,7 +109,7 @@ os.register_at_fork(
 
 
 def wanted(code: Any, now: bool) -> None:
-    """Have machine code made of a `TapeCode`: `now`, in this thread, or soon."""
+    """Make machine code of a `TapeCode`: `now`, in this thread, or soon."""
     if why := why_missing():
         code.refuse(why)
     elif now:

@@ -21,7 +21,7 @@ SILENT = memoryview(b"\0")
 
 @dataclass(frozen=True)
 class Rope:
-    """Tell a task where its byte is."""
+    """Locate the byte of a task."""
 
     address: Address
     place: int
@@ -54,7 +54,7 @@ class Bell:
         return Rope(self._memory.address, self._given - 1)
 
     def ring(self, rope: Rope) -> None:
-        """Say to a task that it is waited for."""
+        """Recall a task, which is waited for."""
         os.pwrite(self._memory.fd, b"\1", rope.place)
 
     def close(self) -> None:

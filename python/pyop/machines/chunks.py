@@ -67,12 +67,12 @@ class Chunks:
         return max(self._seconds / self._calls, 1e-7) if self._calls else None
 
     def took(self, calls: int, seconds: float) -> None:
-        """Say how long a task has taken on its worker."""
+        """Record how long a task has taken on its worker."""
         self._calls += calls
         self._seconds += seconds
 
     def back(self, start: int, stop: int) -> None:
-        """Give back what a task has not begun."""
+        """Put back the items that a task has not begun."""
         heapq.heappush(self._left, (start, stop))
         self._count += stop - start
         self._last = 0

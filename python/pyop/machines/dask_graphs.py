@@ -26,7 +26,7 @@ __all__ = ["submit", "to_dask"]
 
 
 def to_dask(graph: Graph, *, profile: Any = None, **inputs: Any) -> Any:
-    """Say the graph to Dask, lazily: nothing runs before `compute`.
+    """Describe the graph to Dask, lazily: nothing runs before `compute`.
 
     Parameters
     ----------

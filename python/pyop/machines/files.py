@@ -85,7 +85,7 @@ def _is_unread(fd: int) -> bool:
 
 
 def give_back(file: File) -> None:
-    """Give a file back when no array of this process shows it any more."""
+    """Return a file for reuse when no array of this process shows it any more."""
     if not file.reusable:
         return
     with _lock:
@@ -95,7 +95,7 @@ def give_back(file: File) -> None:
 
 
 def asked_for(file: File) -> None:
-    """Note that a file's address goes to another process."""
+    """Record that a file's address goes to another process."""
     with _lock:
         _worth[0] = min(_worth[0] + FOLLOWING * file.size, 4 * FIRST)
 

@@ -104,7 +104,7 @@ def _shown(nodes: Sequence[Node]) -> str:
 
 
 def partition(graph: Graph, *, profile: Any = None) -> Partition:
-    """Say which pieces of the graph would become tasks of `submit` and `to_dask`.
+    """Return the pieces of the graph that would become tasks of `submit` and `to_dask`.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Lacking:
-    """Tell that the worker cannot see the client's memory: send all in the task."""
+    """Report that the worker cannot see the client's memory: send all in the task."""
 
 
 _lock = threading.Lock()

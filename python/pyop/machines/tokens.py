@@ -1,4 +1,4 @@
-"""Give equal content an equal token for Dask, in any process: `__dask_tokenize__`."""
+"""Compute tokens for Dask that are equal for equal content, in any process: `__dask_tokenize__`."""
 
 from __future__ import annotations
 

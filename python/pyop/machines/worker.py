@@ -58,6 +58,6 @@ def main(fd: int) -> None:
 
 
 def leave() -> None:
-    """End the process at once: what functions left running, threads of theirs, would keep it."""
+    """End the process at once; threads that functions left running would keep it alive."""
     sys.stdout.flush()
     os._exit(0)

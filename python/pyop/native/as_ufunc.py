@@ -17,8 +17,7 @@ __all__: list[str] = []
 
 
 def _ufunc(self: Op, dtype: Any = None) -> np.ufunc:
-    """Return the op as a ufunc of NumPy, or a gufunc: with ``reduce``, ``accumulate``, ``outer``, ``at`` and
-    ``where=``.
+    """Return the op as a NumPy ufunc or gufunc: with ``reduce``, ``accumulate``, ``outer``, ``at`` and ``where=``.
 
     A ufunc does what NumPy's do: it broadcasts, loops, and casts to the declared dtypes if the cast is safe or of the
     same kind. Compiled code (`pyop.native_op`) it calls directly. With a Python function it calls the op with copies of

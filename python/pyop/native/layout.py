@@ -17,9 +17,7 @@ __all__ = ["cores_text", "declared", "specs_of"]
 
 
 def declared(text: str | Signature | None, dtype: Any, c: Any, name: str) -> Signature:
-    """Return the signature of an op whose code is a C function of numbers of signature `c`, or a kernel (`c` is
-    None).
-    """
+    """Return the signature of an op of a C function of numbers of signature `c`, or of a kernel (`c` is None)."""
     dtypes = None if c is None else [*c.inputs, c.output]
     if text is None:
         if c is None:

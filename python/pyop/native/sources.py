@@ -108,9 +108,7 @@ def _only_for_addresses(signature: str | None, what: str) -> None:
 
 
 def kind_of_text(text: str, kind: str | None) -> Kind:
-    """Return the kind of a function of this C signature: over arrays if it takes four pointers, unless `kind` is
-    given.
-    """
+    """Return the kind of a function of this C signature: over arrays if it takes four pointers, or as `kind` says."""
     if kind is not None:
         return KINDS[kind]
     result, _, rest = text.partition("(")

@@ -96,7 +96,7 @@ def why_no_constant(label: str, value: Any, dialect: str) -> str | None:
 
 
 def set_attributes(node: Any, attributes: dict[str, Any]) -> None:
-    """Give a PythonOp or PythonOpGrad these attributes, and no others."""
+    """Set these attributes of a PythonOp or PythonOpGrad, and no others."""
     known = FORWARD if node.op_type == "PythonOp" else BACKWARD
     del node.attribute[:]
     for name, value in attributes.items():

@@ -25,7 +25,7 @@ _SMALL = 1024  # bytes of constants: larger ones tell inference nothing but thei
 
 
 class Names:
-    """Give out names of one kind, each once."""
+    """Make names of one kind, each once."""
 
     def __init__(self) -> None:
         self.taken: set[str] = set()
@@ -69,7 +69,7 @@ class Types:
         return (None, None) if spec is None else (spec.dtype, spec.shape)
 
     def _infer(self) -> None:
-        """Look at the nodes that have been written since the last time."""
+        """Infer the types of the nodes that have been written since the last time."""
         b = self.builder
         nodes, self._seen = b.nodes[self._seen :], len(b.nodes)
         made = {name for node in nodes for name in node.output}

@@ -20,8 +20,7 @@ _KEY = "pyop.functions"
 
 
 class Embedded:
-    """Hold a model's functions by value: pickles of dicts, left alone until one of their names is asked for and
-    trusted.
+    """Hold a model's functions by value: pickles of dicts, unread until a trusted caller asks for one of their names.
 
     The first that has a name counts.
     """

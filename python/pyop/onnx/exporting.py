@@ -166,7 +166,7 @@ class Exporter(GraphWriter):
         self.python.write(node, call, inputs, reason)
 
     def _check_version(self, before: int) -> None:
-        """Refuse operators that mean another thing in the version that nodes which were read need."""
+        """Raise ValueError for operators that mean something else in the version that nodes which were read need."""
         version = self.builder.opsets[""]
         for made in self.builder.nodes[before:]:
             if version != OPSET and not fits(made, OPSET, version):
@@ -208,7 +208,7 @@ class Exporter(GraphWriter):
         return self.builder.types.infos([name])[0]
 
     def declare(self, name: str, value: Value) -> None:
-        """Say what is known of an input or output."""
+        """Declare what is known of an input or output."""
         if isinstance(self.graph, LoadedGraph):
             self.builder.types.declare(name, self.graph.type_of(value))
         self.builder.types.declare(name, tensor_type(declared_spec(value)))

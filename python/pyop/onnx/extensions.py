@@ -78,7 +78,7 @@ def register_extensions(
     trust: str | None = None,
     modules: Iterable[str] = (),
 ) -> str:
-    """Tell onnxruntime-extensions what the operators of a model exported with ``dialect="extensions"`` do.
+    """Register the operators of a model exported with ``dialect="extensions"`` with onnxruntime-extensions.
 
     Parameters
     ----------

@@ -81,7 +81,7 @@ class GraphWriter:
 
 
 def _give_out(emitter: Emitter, results: list[Operand], outputs: list[Operand]) -> None:
-    """Give the results of operators the names of the outputs."""
+    """Rename the results of operators to the outputs."""
     final: dict[str, str] = {}
     for result, output in zip(results, outputs, strict=True):
         if output.dtype is not None:

@@ -104,9 +104,7 @@ def _is_foreign(dtype: np.dtype[Any]) -> bool:
 
 
 def native_nodes(node: Any, values: list[Value | None], version: int) -> list[Value] | None:
-    """Return the results of an operator as nodes of NumPy functions; None if the reference implementation has to
-    run.
-    """
+    """Return the results of an operator as nodes of NumPy functions; None where only the reference evaluates it."""
     rule = RULES.get(node.op_type)
     if rule is None or len(node.output) != 1 or not node.output[0] or not values:
         return None

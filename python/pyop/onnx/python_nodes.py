@@ -152,9 +152,7 @@ class _Call:
         return [*args, *kwargs.values()]
 
     def statics(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Return static arguments of an op: all, with defaults, or those that were given, by names that the node
-        tells.
-        """
+        """Return static arguments of an op: all, with defaults, or the given ones, by names that the node tells."""
         assert self.node.contract is not None
         inputs = self.node.contract.signature.inputs
         every, implied = declared_statics(self.function, given, None if inputs is None else len(inputs))
@@ -285,7 +283,7 @@ class _Call:
             self.fail(error)
 
     def describe(self, results: list[Operand], ports: tuple[Port, ...]) -> None:
-        """Say what the ports say of tensors that are no Values of the graph, or of which it knows less."""
+        """Declare the types in the ports for tensors that are no Values of the graph, or less known there."""
         for result, port in zip(results, ports, strict=True):
             shape = (None,) * port.rank if result.shape is None else result.shape
             self.w.builder.types.declare(result.name, typed(port.code, shape))

@@ -77,7 +77,7 @@ class Context:
         return np.asarray(self)
 
     def drop(self) -> None:
-        """Let go of everything: a context serves once."""
+        """Release everything: a context serves once."""
         self._state = "used"
         self._function_context = self.saved = None
         self.inputs = self.outputs = ()
@@ -278,9 +278,7 @@ class PythonCall(_Node):
     def _by_function(
         self, function: Any, arguments: tuple[Any, ...], keywords: tuple[str, ...], context: Context, arrays: list[Any]
     ) -> tuple[tuple[Any, ...], Any]:
-        """Call a pyop.Function, with the context that it makes itself. `arrays` receives the arrays of its
-        arguments.
-        """
+        """Call a pyop.Function, with the context that it makes. `arrays` receives the arrays of its arguments."""
         from ..autograd import Tensor, enable_grad, no_grad
 
         cut = len(arguments) - len(keywords)
@@ -299,9 +297,7 @@ class PythonCall(_Node):
         return tuple(item.numpy() if isinstance(item, Tensor) else item for item in results), None
 
     def _recorded(self, k: int, argument: Any) -> Any:
-        """Return argument `k` as a Tensor if it needs a gradient; no leaf if it may be written, which leaves may not
-        be.
-        """
+        """Return argument `k` as a Tensor if it needs a gradient; no leaf if written, as leaves may not be."""
         from ..autograd import Tensor
 
         if not self.declared.needs_grad[k] or not isinstance(argument, np.ndarray):
@@ -320,9 +316,7 @@ def _is_in_place(y: Any, x: Any) -> bool:
 
 
 def _as_declared(op: Op, arrays: list[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
-    """Return text, which has one type in ONNX, as the arrays that an op declares: of str, of bytes or of
-    StringDType.
-    """
+    """Return text, of one type in ONNX, as the arrays that an op declares: of str, of bytes or of StringDType."""
     specs = op.contract.signature.inputs
     if specs is None or len(specs) != len(arrays) or not all(isinstance(spec, Spec) for spec in specs):
         return arrays

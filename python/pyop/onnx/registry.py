@@ -46,7 +46,7 @@ _registered: dict[str, Implementation] = {}
 def register(
     name: str, forward: Callable[..., Any], backward: Callable[..., Any] | None = None, replace: bool = False
 ) -> None:
-    """Say which function the PythonOp nodes of a name call.
+    """Register the function that the PythonOp nodes of a name call.
 
     Parameters
     ----------

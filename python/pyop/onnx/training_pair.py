@@ -206,9 +206,7 @@ class _Pair:
 
 
 def _tensors(declared: Forward, arguments: tuple[Any, ...]) -> list[Any]:
-    """Return the tensors among the arguments, in the order of the node's inputs; bool, which comes as uint8, as
-    bool.
-    """
+    """Return the tensors among the arguments, in the order of the node's inputs, with bool, sent as uint8, as bool."""
     found: list[Any] = [None] * len(declared.inputs)
     for argument, at in zip(arguments, declared.tensor_at, strict=True):
         if at is not None:

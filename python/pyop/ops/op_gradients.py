@@ -17,7 +17,7 @@ __all__ = ["jac", "jvp", "vjp"]
 
 
 def vjp(self: Op, rule: Callable[..., Any]) -> Op:
-    """Give an op its gradient rule for reverse mode.
+    """Set the gradient rule of an op for reverse mode.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def vjp(self: Op, rule: Callable[..., Any]) -> Op:
 
 
 def jvp(self: Op, rule: Callable[..., Any]) -> Op:
-    """Give an op its gradient rule for forward mode.
+    """Set the gradient rule of an op for forward mode.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def jvp(self: Op, rule: Callable[..., Any]) -> Op:
 def jac(
     self: Op, rule: Callable[..., Any] | None = None, *, of: Any = 0, wrt: int | str = 0, structure: Any = "dense"
 ) -> Any:
-    """Give an op one of its Jacobians, from which both modes are made.
+    """Set one of an op's Jacobians, from which both modes are made.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ __all__ = ["explore"]
 
 
 def explore(what: Any, profile: Profile | None = None, *, height: str = "600px") -> Any:
-    """Look at a graph, a plan or a profile in a notebook: the graph, the timeline of calls, source lines, search.
+    """Show a graph, a plan or a profile in a notebook: the graph, the timeline of calls, source lines, search.
 
     Parameters
     ----------

@@ -123,9 +123,7 @@ class _Layers:
         self.chains = self._chains()
 
     def _layers(self) -> list[int]:
-        """Return the layer of each box: below all that it reads, and, if it reads at most one, just above its
-        reader.
-        """
+        """Return the layer of each box: below all that it reads; if it reads at most one, just above its reader."""
         layer, reads = [0] * len(self.boxes), [0] * len(self.boxes)
         readers: list[list[int]] = [[] for _ in self.boxes]
         for a, b in sorted(self.edges, key=lambda edge: edge[1]):

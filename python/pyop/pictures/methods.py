@@ -16,8 +16,9 @@ __all__: list[str] = []
 
 
 def show(self: Any, profile: Any = None) -> None:
-    """Print what it consists of, a line a box, bodies of loops and branches below theirs; in colours where rich is
-    installed and the output is a terminal.
+    """Print the boxes, a line each, bodies of loops and branches below theirs.
+
+    The text is in colours where rich is installed and the output is a terminal.
 
     Parameters
     ----------

@@ -78,9 +78,7 @@ def _arrows(p: Profile, calls: list[int], pid: int) -> list[dict[str, Any]]:
 
 
 def _live_bytes(p: Profile, calls: list[int]) -> list[tuple[float, int]]:
-    """Return, for each change, its time and the live bytes in results of parts of running plans, until their last
-    reader.
-    """
+    """Return time and live bytes after each change: bytes in results of parts of running plans, until last read."""
     events = p.events
     ends = events["start_ns"] + events["duration_ns"]
     parts: dict[int, list[int]] = {}
@@ -148,9 +146,7 @@ def save_speedscope(p: Profile, path: str) -> None:
 
 
 def save_pstats(p: Profile, path: str) -> None:
-    """Save a profile for `pstats.Stats`: calls, and time with and without inner calls, in seconds, by function and
-    caller.
-    """
+    """Save a profile for `pstats.Stats`: calls, and seconds with and without inner calls, by function and caller."""
     labels = []
     for row in p.rows:
         file, _, line = row.where.rpartition(":")

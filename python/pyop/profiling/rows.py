@@ -98,7 +98,7 @@ class Source:
 
 
 def source_of(source: Any, owner: int, part: int) -> Source:
-    """Name, kind, place and function of what was called."""
+    """Return name, kind, place and function of a recorded call."""
     if isinstance(source, Plan):
         if part == _WHOLE_CALL:
             return Source(source.graph.name, "plan", "", owner, owner, (), weakref.ref(source))

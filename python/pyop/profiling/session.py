@@ -113,8 +113,7 @@ class Profile(_core.ProfileSession):
 
     @property
     def spent(self) -> dict[str, float]:
-        """Return how the threads spent their time, in nanoseconds; the sum is `wall_ns` for each thread that made
-        calls.
+        """Return how the threads spent their time, in ns: `wall_ns` in all for each thread that made calls.
 
         ``"user code"`` are Python functions of ops and nodes, and compiled functions that run the plain one.
         ``"native"`` are loops, views and backward steps in C++, ``"overhead"`` the work of plans around them. ``"GIL

@@ -43,7 +43,7 @@ _SOURCES = "pyop.sources"
 
 
 def save(graph: Graph, path: Any, embed: bool = False) -> None:
-    """See `Graph.save`."""
+    """Save a graph as a file; see `Graph.save`."""
     if not isinstance(graph, Graph):
         raise TypeError(f"a Graph is saved, got {type(graph).__name__} {graph!r:.80}")
     graph._check_no_writes("a file has no arguments that it could change: return what is written, as a result")
@@ -117,7 +117,7 @@ def _sources(functions: dict[str, Any]) -> dict[str, str]:
 
 
 def load(path: Any, functions: Mapping[str, Any] | None, trust: str | None, modules: Iterable[str]) -> Graph:
-    """See `pyop.load`."""
+    """Load a graph from a file; see `pyop.load`."""
     model = read_model(path)
     entries = {entry.key: entry.value for entry in model.metadata_props}
     if _KEY not in entries:

@@ -73,9 +73,7 @@ def _check_place(place: Any, k: int, before: Sequence[Record], what: str) -> Non
 
 
 def call_problem(fn: Any, contract: Any, n_inputs: int, given: int, n_outputs: int) -> str | None:
-    """Return what is wrong with the counts of arguments and results of a call, on which the compiler relies; or
-    None.
-    """
+    """Return what is wrong with the counts of a call's arguments and results, which the compiler relies on; or None."""
     if isinstance(contract, Contract) and contract._parts[4] is None and contract.n_outputs != n_outputs:
         return f"has {n_outputs} results, and its op declares {contract.n_outputs}"
     if isinstance(fn, np.ufunc) and contract is None and (given, n_outputs) != (fn.nin, fn.nout):

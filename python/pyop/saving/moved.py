@@ -150,15 +150,16 @@ def _of_module(module: str, attribute: str) -> Any:
 
 
 def load_hidden() -> None:
-    """Import the modules of `HIDDEN`. A pickler that looks through all modules for one that has a function asks these,
-    too, and would stop where that imports something.
+    """Import the modules of `HIDDEN`.
+
+    A pickler that searches all modules for a function asks these too, and would stop if that imported something.
     """
     for module in HIDDEN.values():
         importlib.import_module(module)
 
 
 def install() -> None:
-    """Let pickles find what they name by earlier paths."""
+    """Install the finder for pickles that name modules by earlier paths."""
     finder: Any = _Finder
     if finder not in sys.meta_path:
         sys.meta_path.insert(0, finder)

@@ -58,7 +58,7 @@ def put_into(graph: G, parts: Parts) -> G:
 
 
 def set_origins(graph: G, origins: Mapping[str, Iterable[int]]) -> G:
-    """Say where nodes were created: for each place, which."""
+    """Set the places where nodes were created: for each place, which nodes."""
     for origin, nodes in origins.items():
         for node in nodes:
             graph._set_origin(node, origin)

@@ -99,9 +99,7 @@ class Writer:
         return path
 
     def goes_by_value(self, path: str) -> bool:
-        """Return whether an object of this path is embedded all the same: a script's functions are missing
-        elsewhere.
-        """
+        """Return whether an object of this path is embedded all the same: scripts are missing elsewhere."""
         return self.embed is not None and (path.startswith("__main__.") or "<" in path)
 
     def embedded(self, x: Any, name: str, problem: str, hint: str = "") -> str:

@@ -118,7 +118,7 @@ class Instead:
     def _run_plainly(
         self, error: Exception, kept: list[tuple[Any, Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        """Have the function raise what it raises without a derivative, which is the user's; else nothing is changed."""
+        """Run the function without a derivative, to raise its own exception; else restore its state."""
         state = Watch(self.f, [])
         try:
             self.f(*args, **kwargs)

@@ -30,7 +30,7 @@ fill_up_call("opened", argument)
 
 
 def check_has_gradient(leaf: Any, k: int) -> None:
-    """Refuse a leaf of argument `k` that is no array of real or complex numbers."""
+    """Raise for a leaf of argument `k` that is no array of real or complex numbers."""
     dtype = leaf.dtype
     if dtype is not None and dtype.kind not in "fc":
         what = leaf.spec if isinstance(leaf, Value) else f"{dtype}{list(leaf.shape)}"

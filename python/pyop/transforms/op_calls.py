@@ -54,8 +54,10 @@ class _Call(MergedByValue):
             ) from error
 
     def _trace(self, arrays: tuple[Any, ...]) -> None:
-        """Fail if the rule takes numbers out of its arguments (``x.tolist()``): Tensors would allow that, and the
-        derivative would be lost."""
+        """Raise if the rule takes numbers out of its arguments (``x.tolist()``).
+
+        Tensors would allow that, and the derivative would be lost.
+        """
         from ..tracing.trace import trace
 
         specs = tuple(map(spec_of, arrays))

@@ -87,7 +87,7 @@ class OpGradient:
             self.keep_residuals()
 
     def keep_residuals(self) -> None:
-        """Be able to run the op with the context among its results."""
+        """Enable running the op with the context among its results."""
         declared = Signature.make(
             inputs=None if self.in_specs is None else list(self.in_specs),
             outputs=None if self.out_specs is None else (*self.out_specs, _CONTEXT),
@@ -149,8 +149,10 @@ class OpGradient:
         return found
 
     def settle(self) -> None:
-        """Note whether the op returns one array for arrays, and its vjp rule takes no more than these and a cotangent:
-        after a change to what is declared."""
+        """Update whether the op returns one array for arrays, after a change of its declaration.
+
+        Its vjp rule must then take no more than these and a cotangent.
+        """
         plain = self.vjp_fn is not None and not self.vjp_wants and self.abstract is None
         self.of_arrays = plain and self.out_specs is not None and self.out_tree is None and self.in_trees is None
 

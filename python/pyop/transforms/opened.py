@@ -150,9 +150,7 @@ class Opened(Chosen):
         raise NotImplementedError
 
     def pull(self, outputs: list[Any], cts: list[Any]) -> list[Any]:
-        """Return one cotangent for each input, for cotangents of leaves of the result, in which None stands for
-        zero.
-        """
+        """Return one cotangent for each input, for cotangents of leaves of the result; None stands for zero."""
         raise NotImplementedError
 
     @staticmethod
@@ -186,9 +184,7 @@ class Opened(Chosen):
         return pullback
 
     def jacobian(self) -> Any:
-        """Return a tree like the result, of trees like the arguments, by one pass backward for each element of the
-        result.
-        """
+        """Return a tree like the result, of trees like the arguments, by one backward pass for each of its elements."""
         return self.structure.unflatten([self.like_arguments(self._rows(y)) for y in self.leaves])
 
     def _rows(self, y: Any) -> list[Any]:
@@ -207,7 +203,7 @@ class Opened(Chosen):
 
 
 def check_like(what: str, x: Any, like: Any, whose: str) -> None:
-    """Refuse a cotangent or tangent of another shape than what it belongs to."""
+    """Raise for a cotangent or tangent of another shape than its array."""
     if x is None or (type(x) is np.ndarray and type(like) is Tensor and x.shape == like.shape):
         return
     check_rules(what, x)

@@ -408,9 +408,7 @@ def _as_function(f: Any) -> Callable[..., Any]:
 
 
 def _is_graph(f: Any) -> bool:
-    """Return whether a function is a Graph, or was made of one; it is then differentiated in a graph, also at
-    arrays.
-    """
+    """Return whether a function is a Graph, or was made of one, and so differentiates in a graph, even at arrays."""
     return getattr(f, "_pyop_graph", False) is True
 
 

@@ -17,8 +17,10 @@ _ufunc: Any
 
 
 def _share(x: Any, y: Any, ans: Any) -> Any:
-    """Tell what part of a change of `x` the larger (or smaller) of `x` and `y` follows: half of it where they are
-    equal."""
+    """Return the part of a change of `x` that the larger (or smaller) of `x` and `y` follows.
+
+    It is half of it where they are equal.
+    """
     return np.where(x == y, 0.5, x == ans)
 
 

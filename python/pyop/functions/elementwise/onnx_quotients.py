@@ -19,7 +19,10 @@ def _given(e: Emitter, ufunc: np.ufunc, x: Any, y: Any) -> tuple[Operand, Operan
 
 
 def _of_integers(e: Emitter, x: Operand, y: Operand, divisor: Any) -> tuple[Operand, Operand]:
-    """Zero for a divisor of zero, which ends the process of a runtime; so does the least integer divided by -1."""
+    """Return quotient and remainder of integers; both are zero for a divisor of zero.
+
+    A zero divisor ends the process of a runtime, and so does the least integer divided by -1.
+    """
     if isinstance(divisor, int | np.integer) and divisor not in (0, -1):
         rest = e.add("Mod", x, y)
         return e.add("Div", e.add("Sub", x, rest), y), rest

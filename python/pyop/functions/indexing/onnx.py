@@ -13,7 +13,7 @@ from ...onnx.standard.ufuncs import truth
 
 
 def is_array(key: Any) -> bool:
-    """Tell whether an index is an array."""
+    """Return whether an index is an array."""
     return isinstance(key, Operand | np.ndarray | list)
 
 
@@ -32,7 +32,7 @@ def _places(e: Emitter, index: Any) -> Operand:
 
 
 def pick(e: Emitter, x: Operand, keys: list[Any], basic: Any) -> Operand:
-    """Tell what an index with arrays picks. The keys are slices, integers or arrays; `basic` does the slices."""
+    """Return the elements picked by an index with arrays. Keys are slices, ints or arrays; `basic` handles slices."""
     masks = [e.operand(k) for k in keys if is_array(k) and _is_mask(e.operand(k))]
     if masks:
         return _masked(e, x, keys, masks)
@@ -170,7 +170,7 @@ def _basic(e: Emitter, x: Operand, keys: list[Any]) -> Operand:
 
 
 def _in_bounds(x: Operand, axes: list[int], starts: list[Any], dropped: list[int]) -> None:
-    """Refuse an index past the end, as NumPy does; Squeeze finds others, as the slice is empty then."""
+    """Raise for an index past the end, as NumPy does; Squeeze finds others, as the slice is empty then."""
     for axis, start in zip(axes, starts, strict=True):
         size = None if x.shape is None else x.shape[axis]
         if axis in dropped and isinstance(start, int) and isinstance(size, int) and not -size <= start < size:

@@ -51,7 +51,7 @@ def _fields(part: Operand, key: Any) -> Spec | None:
 
 
 def sliced(size: Extent, key: slice) -> Extent:
-    """Tell how long ``range(size)[key]`` is; unknown where it depends on a size that is not."""
+    """Return the length of ``range(size)[key]``; unknown where it depends on an unknown size."""
     start, stop, step = (_bound(item) for item in (key.start, key.stop, key.step))
     if isinstance(step, int) and step == 0:
         raise ValueError("slice step cannot be zero")
@@ -148,7 +148,7 @@ def _index(item: Any) -> Any:
 
 
 def _axes(item: Any) -> int:
-    """Tell how many axes of the array an index takes."""
+    """Return how many axes of the array an index takes."""
     if item is None or item is Ellipsis:
         return 0
     if isinstance(item, Operand) and item.kind == "b":

@@ -32,7 +32,7 @@ class Join(Rule):
         return "arrays" if parameter in (0, self.names[0]) else ""
 
     def _of_one(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Tell whether the arrays to join are the rows of one."""
+        """Return whether the arrays to join are the rows of one array."""
         return not isinstance(self._bound(args, kwargs)[self.names[0]], (tuple, list))
 
     def _joined(self, *args: Any, **kwargs: Any) -> Any:

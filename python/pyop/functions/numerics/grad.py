@@ -104,7 +104,7 @@ def _sizes(a: Any, v: Any) -> tuple[int, int]:
 
 
 def _span(mode: Any, n: int, m: int) -> tuple[int, int]:
-    """Tell which part of the full convolution a mode keeps."""
+    """Return the range of the full convolution that a mode keeps."""
     if mode == "same":
         return (min(n, m) - 1) // 2, max(n, m)
     return min(n, m) - 1, max(n, m) - min(n, m) + 1

@@ -150,9 +150,7 @@ for _name in ("matmul", "outer", "tensordot", "vecdot"):
 
 
 class Einsum(Rule):
-    """Differentiate ``np.einsum(subscripts, *operands)``: for each operand an einsum with the cotangent in its
-    place.
-    """
+    """Differentiate ``np.einsum(subscripts, *operands)``: an einsum for each operand, with the cotangent for it."""
 
     def takes(self, parameter: int | str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         if not isinstance(parameter, int):
@@ -168,7 +166,7 @@ class Einsum(Rule):
         return left.split(","), right if arrow else implicit(left), operands
 
     def _operands(self, argnums: tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[int]:
-        """Tell which operand each leaf is."""
+        """Return which operand each leaf is."""
         where = table.places(args, kwargs)
         first = 1 if isinstance(args[0], str) else 0
         found = []

@@ -84,7 +84,7 @@ def _mean(ct: Any, ans: Any, a: Any, o: Options) -> Any:
 
 
 def _number(a: Any, o: Options) -> Any:
-    """Tell how many elements make one."""
+    """Return the number of elements that are reduced to one."""
     if o.where is True:
         return count(a, o.axis)
     return np.sum(broadcast_like(o.where, a), axis=o.axis, keepdims=True)

@@ -32,8 +32,7 @@ def _kept(e: Emitter, x: Operand, where: Any, other: Any) -> Operand:
 
 
 def _summing(ufunc: np.ufunc, op_type: str, default_axis: int | None) -> Callable[..., Operand]:
-    """Return the rule of a sum or product: of the function, and of the method of the ufunc, whose axis is 0 by
-    default."""
+    """Return the rule of a sum or product as a function, and as a method of the ufunc, whose axis is 0 by default."""
     identity = ufunc.identity
 
     def rule(
@@ -127,7 +126,7 @@ def _mean_dtype(x: Operand, dtype: Any) -> np.dtype[Any]:
 
 
 def count(e: Emitter, x: Operand, axis: Any) -> Operand:
-    """Tell how many elements lie along axes, as an int64 of rank 0."""
+    """Return the number of elements along axes, as an int64 of rank 0."""
     if axis is None:
         return e.add("Size", x, dtype=np.int64)
     sizes = e.add("Gather", e.shape(x), e.ints(axes_of(axis, x.ndim)))

@@ -27,8 +27,11 @@ def _median(
 
 
 def _plain(part: Operand, q: Operand, axis: Any) -> bool:
-    """Tell whether a nanquantile is what it says: of nothing NumPy answers with nanmean, which knows nothing of q,
-    and it moves the axes of a q of several dimensions one by one."""
+    """Return whether a nanquantile has its plain meaning.
+
+    Of no elements NumPy returns nanmean, which ignores q, and it moves the axes of a q of several dimensions one by
+    one.
+    """
     if part.kind not in ("f", "i", "u") or axis == ():
         return False
     return q.ndim == 0 or (q.ndim == 1 and full(part.shape))
@@ -82,7 +85,7 @@ def _weights(shape: Shape, weights: Shape, axis: Any) -> None:
 
 
 def _rows(part: Operand, rowvar: Any) -> Extent:
-    """Tell how many variables ``cov`` sees in an argument."""
+    """Return how many variables ``cov`` sees in an argument."""
     if part.shape is None:
         return None
     if len(part.shape) < 2:
@@ -125,7 +128,7 @@ def _corrcoef(x: Any, y: Any = None, rowvar: Any = True, *args: Any, dtype: Any 
 
 
 def _bin_count(bins: Any) -> Extent:
-    """Tell how many bins a ``bins`` argument asks for, or None where the data decide."""
+    """Return how many bins a ``bins`` argument asks for, or None where the data decide."""
     if isinstance(bins, str):
         return None
     part = operand(bins)

@@ -30,7 +30,7 @@ def _seen(e: Emitter, x: Operand, views: Views) -> Operand:
 
 
 def _picks_once(e: Emitter, key: Any) -> bool:
-    """Tell whether an index picks no element twice, of which ONNX does not say which value is the last."""
+    """Return whether an index picks no element twice; ONNX leaves open which value is then the last."""
     arrays = [e.operand(item) for item in (key if isinstance(key, tuple) else (key,)) if is_array(item)]
     return all(array.dtype == np.bool_ or array.shape == () for array in arrays)
 

@@ -45,7 +45,7 @@ def _load() -> None:
 
 
 def has_rule(function: Any) -> bool:
-    """Tell whether there is a rule for a function at all."""
+    """Return whether there is a rule for a function."""
     _load()
     try:
         return function in _rules
@@ -54,7 +54,7 @@ def has_rule(function: Any) -> bool:
 
 
 def _is_default(key: str, value: Any) -> bool:
-    """Tell whether an argument of a NumPy function says no more than its absence."""
+    """Return whether an argument of a NumPy function has the same meaning as its absence."""
     return (key == "where" and value is True) or (key == "out" and value is None)
 
 

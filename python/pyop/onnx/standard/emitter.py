@@ -38,7 +38,7 @@ for _same, _as in (("ArgMin", "ArgMax"), ("Min", "Max"), ("ReduceMin", "ReduceMa
 
 @lru_cache(maxsize=1024)
 def _types_of(op_type: str, k: int) -> frozenset[str]:
-    """Tell what input k of an operator may be."""
+    """Return the types that input k of an operator may have."""
     inputs = defs.get_schema(op_type, OPSET).inputs
     return frozenset(inputs[min(k, len(inputs) - 1)].types)
 

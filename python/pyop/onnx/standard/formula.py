@@ -65,11 +65,11 @@ class Formula:
         return Formula(self.e, self.e.cast(self.x, dtype))
 
     def negative(self) -> Formula:
-        """Tell where the sign is negative, that of zero too."""
+        """Return where the sign is negative, that of zero too."""
         found: Formula = (self < 0) | (1 / self < 0)
         return found
 
     def signed(self, sign: Formula) -> Formula:
-        """Give it the sign of another. By a factor: the Where of onnxruntime loses the sign of zero."""
+        """Return the array with the sign of another. By a factor: the Where of onnxruntime loses the sign of zero."""
         found: Formula = self * (1 - 2 * sign.negative().to(self.x.dtype))
         return found

@@ -141,7 +141,7 @@ def same_dtype(e: Emitter, xs: Any) -> list[Operand]:
 
 
 def truth(e: Emitter, x: Operand) -> Operand:
-    """Tell which elements are true: all but zero, NaN too."""
+    """Return which elements are true: all but zero, NaN too."""
     if x.dtype is None or x.dtype.kind not in "iuf":
         return e.cast(x, bool)
     return e.add("Not", e.add("Equal", x, e.constant(0, x.dtype), dtype=bool)).like(x)
