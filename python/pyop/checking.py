@@ -253,7 +253,7 @@ class _Checks:
         self.first, arguments = self.call()
         self.first_bits = _bits(self.first)
         self._unchanged(arguments)
-        return None if self.op.spec.outputs is not None else "the op declares no outputs: nothing to hold it to"
+        return None if self.op.spec.outputs is not None else "the op declares no outputs, so there is nothing to check"
 
     def _unchanged(self, arguments: tuple[Any, ...]) -> None:
         for k, (now, before) in enumerate(zip(arguments, self.arguments, strict=True)):
@@ -289,7 +289,7 @@ class _Checks:
         plan = trace(lambda *xs: self.op(*xs, **self.statics), *specs).compile()
         result = plan(*flatten(self.fresh())[0])
         if self.repeats and _bits(result) != self.first_bits:
-            raise _Failed("the op as a node of a graph returned something else than the op itself")
+            raise _Failed("the op as a node of a graph returned another result than the op itself")
         return None
 
     # --- derivatives
@@ -381,7 +381,7 @@ class _Checks:
         if self.first is not None and self.repeats:
             result = again(*self.fresh(), **self.statics)
             if _bits(result) != self.first_bits:
-                raise _Failed("the op that came back from pickle returns something else")
+                raise _Failed("the unpickled op returns another result")
         return None
 
 

@@ -80,7 +80,7 @@ def lost_nulls(x: Any) -> str | None:
             return None
         return (
             f"{what} has missing values of a dtype of its own, and NumPy would make NaN of them: pass "
-            "x.to_numpy(dtype, na_value=...) with what they are to be, or x.dropna()"
+            "x.to_numpy(dtype, na_value=...) with a value for them, or x.dropna()"
         )
     count = getattr(x, "null_count", None)
     count = count() if callable(count) else count

@@ -145,16 +145,16 @@ def note_call(error: BaseException, call: str) -> None:
     >>> error = TypeError("must be real number, not Value")
     >>> note_call(error, "pyop.trace called f")
     >>> error.__notes__
-    ['while pyop.trace called f; a part that needs the numbers or the memory of an array belongs into an op: ...']
+    ['while pyop.trace called f; a part that needs the numbers or the memory of an array belongs in an op: ...']
     """
     text = f"while {call}"
     if "no numbers until its graph runs" in str(error):
         text += "; an argument that decides what the function does must be static=, or a Python number"
     elif type(error) is TypeError and any(said in str(error) for said in _NDITER):
-        text += f", at {_line_of(error)}; np.nditer needs memory, and what stands for an array has none: {_INSTEAD}"
+        text += f", at {_line_of(error)}; np.nditer needs memory, and a symbolic array has none: {_INSTEAD}"
     elif isinstance(error, _ABOUT_TYPES) and not isinstance(error, PyopError):
         text += (
-            "; a part that needs the numbers or the memory of an array belongs into an op: declare it with @pyop.op "
+            "; a part that needs the numbers or the memory of an array belongs in an op: declare it with @pyop.op "
             "and call that"
         )
     error.add_note(text)

@@ -195,7 +195,7 @@ def test_what_scipy_cannot_call(f, spec, function, text):
 
 
 def test_a_function_that_is_none():
-    with pytest.raises(ValueError, match="'romberg' is none that a plan can be handed to; these are: quad"):
+    with pytest.raises(ValueError, match="'romberg' cannot take a plan; these can: quad"):
         compiled(lambda x: x, "float64[]").low_level_callable("romberg")
 
 

@@ -156,7 +156,7 @@ def test_fields_that_only_the_class_can_make_are_refused(tmp_path):
     assert ran == []
     assert pyop.load(without("names"), modules=[__name__]).nodes[-1]._form[1][0].kept == 4.0
     renamed = described(tmp_path / "g.onnx", lambda text: text.replace('["power",', '["powder",'))
-    with pytest.raises(ValueError, match="had the field 'powder' when the graph was written, and has not now"):
+    with pytest.raises(ValueError, match="had the field 'powder' when the graph was written, and no longer has it"):
         pyop.load(renamed)
     watching = described(tmp_path / "g.onnx", lambda text: text.replace(".Settings", ".Watching"))
     ran.clear()

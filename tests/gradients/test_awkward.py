@@ -326,7 +326,7 @@ def test_what_once_was_silent_or_obscure(f, x):
         (lambda x: np.piecewise(x, [x > 0], [1.0]), "np.where or np.select"),
         (lambda x: np.insert(x, 1, 2.0), "np.concatenate"),
         (lambda x: np.cov(x, x), "np.stack or np.concatenate"),
-        (lambda x: np.nansum(x, where=np.array([True] * 4)), r"np.nansum\(where=...\) .* leave away"),
+        (lambda x: np.nansum(x, where=np.array([True] * 4)), r"np.nansum\(where=...\) .* leave out"),
         (lambda x: np.nanprod(x * 1j, dtype=float), "use np.real"),
         (lambda x: np.quantile(x, 0.3, method="lower"), "np.sort"),
         (lambda x: np.pad(x, 1, mode="reflect", reflect_type="odd"), "use a mode that copies"),

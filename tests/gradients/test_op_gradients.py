@@ -217,7 +217,7 @@ def test_rules_that_do_not_fit_say_so():
     f = make()
     with pytest.raises(NoRule, match=r"op 'f' .*@f\.vjp or @f\.jac, or declare it with grad=\"fd\""):
         pyop.grad(lambda x: np.sum(f(x, Y)))(X)
-    with pytest.raises(TypeError, match="takes saves=, which nobody passes"):
+    with pytest.raises(TypeError, match="takes saves=, which is never passed"):
         f.vjp(lambda ct, x, y, *, saves: None)
     with pytest.raises(ValueError, match="structure is"):
         f.jac(lambda x, y: x, structure="banded")

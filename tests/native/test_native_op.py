@@ -449,7 +449,7 @@ def test_what_cannot_be_looped_over_is_refused():
         pyop.native_op(4096, "f")
     with pytest.raises(ValueError, match="no function is at this address"):
         pyop.native_op(0, "f", signature="double (double)")
-    with pytest.raises(TypeError, match="is no number that it knows"):
+    with pytest.raises(TypeError, match="is not a number type that it knows"):
         pyop.native_op(4096, "f", signature="double (double *)")
     with pytest.raises(TypeError, match="takes no ufunc"):
         pyop.native_op(np.sin, "sin")

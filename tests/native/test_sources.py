@@ -199,7 +199,7 @@ def test_cython_signatures_are_compared_with_the_declaration(cython_module):
         pyop.native_op(cython_module, "both", "float64[n] -> float64[n]", kind="kernel")
     with pytest.raises(TypeError, match="up to 6 integers"):
         pyop.native_op(cython_module, "many")
-    with pytest.raises(TypeError, match="is no number that it knows"):
+    with pytest.raises(TypeError, match="is not a number type that it knows"):
         pyop.native_op(cython_module, "objects")
     with pytest.raises(TypeError, match="name the function"):
         pyop.native_op(cython_module)

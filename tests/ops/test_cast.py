@@ -101,7 +101,7 @@ def test_in_files(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"cast": "unsafe"}, ValueError, "would lose values in silence"),
+        ({"cast": "unsafe"}, ValueError, "would silently lose values"),
         ({"cast": "maybe"}, ValueError, "numpy.can_cast"),
         ({"device": "cuda"}, ValueError, 'device= is "any"'),
     ],

@@ -68,7 +68,7 @@ def test_arguments_are_checked_by_what_they_say():
         first(np.ones(3), OnGpu((3,)))
     silent = OnGpu((3,))
     silent.dtype = "a dtype of its own"
-    with pytest.raises(pyop.InputError, match="says nothing that can be checked"):
+    with pytest.raises(pyop.InputError, match="without a shape and dtype to check"):
         first(silent, silent)
 
 

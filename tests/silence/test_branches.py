@@ -416,7 +416,7 @@ def test_a_plan_says_that_it_is_of_one_path() -> None:
     other = f.plan_for(-np.ones(3))
     assert plan is not other
     np.testing.assert_array_equal(plan(np.full(3, 2.0)), np.full(3, 4.0))
-    with pytest.raises(pyop.PyopError, match=r"test_branches\.py:\d+: it goes on where a condition is True"):
+    with pytest.raises(pyop.PyopError, match=r"a condition is True at .*test_branches\.py:\d+; in this"):
         plan(-np.ones(3))
     assert "leaves unless it is true" in str(plan.explain())
 

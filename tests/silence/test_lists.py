@@ -483,5 +483,5 @@ def test_ufuncs_of_scipy():
     ],
 )
 def test_what_no_plan_can_have_is_refused(f):
-    with pytest.raises(TypeError, match=r"has no place for|was asked for"):
+    with pytest.raises(TypeError, match=r"cannot hold values|was asked for"):
         pyop.compile(f)(np.ones(2))

@@ -218,7 +218,7 @@ def test_a_read_only_view_that_numpy_writes_all_the_same():
             np.add.at(np.diagonal(y), [0], 1.0)
         return y
 
-    with pytest.warns(pyop.RetraceWarning, match="read-only, which NumPy does not look at here: write into"):
+    with pytest.warns(pyop.RetraceWarning, match="read-only, which NumPy does not check here: write into"):
         np.testing.assert_array_equal(pyop.compile(f)(MATRIX), f(MATRIX))
 
 

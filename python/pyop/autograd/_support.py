@@ -76,14 +76,14 @@ def fit_gradient(
         if lead < 0 or any(have != want != 1 for have, want in zip(gradient.shape[lead:], shape, strict=True)):
             raise RuntimeError(
                 f"{what} of {name} returned an invalid gradient at index {index}: its shape is {gradient.shape}, "
-                f"which does not broadcast from {shape}, the shape of what it belongs to"
+                f"which does not broadcast from {shape}, the shape of its array"
             )
         gradient = SumTo.apply(gradient, shape) if tensors else sum_to(gradient, shape)
     if gradient.dtype != dtype:
         if gradient.dtype.kind == "c" and dtype.kind != "c" and not take_real:
             raise RuntimeError(
                 f"{what} of {name} returned an invalid gradient at index {index}: it is complex ({gradient.dtype}), "
-                f"and what it belongs to is real ({dtype}): return its real part"
+                f"and its array is real ({dtype}): return its real part"
             )
         if gradient.dtype.kind not in "biufc":
             raise TypeError(
@@ -165,7 +165,7 @@ def flatten_gradients(tree: TreeDef, gradients: Any, name: str) -> tuple[Any, ..
             flat += flatten(argument)[1].flatten_up_to(gradient)
         except (TypeError, ValueError) as error:
             raise RuntimeError(
-                f"backward of {name} returned at position {position} another form than that of the argument: {error}"
+                f"backward of {name} returned at position {position} another structure than the argument's: {error}"
             ) from error
     return tuple(flat)
 

@@ -173,7 +173,7 @@ def one_by_one(function: Callable[..., Any], args: Any, kwargs: Any, level: int)
     """Call the function on one example after the other, and put the results together."""
     if not isinstance(size := size_of((args, kwargs), level), int):
         raise TypeError(
-            f"{getattr(function, '__name__', function)} under vmap runs for one example after the other, and their "
+            f"{getattr(function, '__name__', function)} under vmap runs one example at a time, and their "
             f"number, {size}, is not known while the graph is built: declare it"
         )
 
@@ -189,7 +189,7 @@ def one_by_one(function: Callable[..., Any], args: Any, kwargs: Any, level: int)
 
 def _together(results: list[Any], level: int, name: str) -> Any:
     if not results:
-        raise ValueError("a batch without examples: what the function returns for one is not known")
+        raise ValueError("the batch has no examples, so the form of the results is not known")
     first, tree = flatten(results[0])
     columns = zip(*[flatten(result)[0] for result in results], strict=True)
     return tree.unflatten([_joined(one, list(column), level, name) for one, column in zip(first, columns, strict=True)])

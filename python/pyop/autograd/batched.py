@@ -127,7 +127,7 @@ class Batched(NDArrayOperatorsMixin):
     def _refuse_writing(self, what: str, remedy: str = _PARTS) -> NoReturn:
         raise refusal(
             f"{what} under vmap would write into an array in place, which its other names and its views, or the other "
-            f"examples, would not see rightly: {remedy}"
+            f"examples, would not see correctly: {remedy}"
         )
 
     def _refuse(self, what: str, entry: Name) -> NoReturn:

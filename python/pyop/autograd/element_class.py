@@ -24,7 +24,7 @@ def class_of_element(dtype: Any) -> type:
             frame = frame.f_back
         if frame is None or not frame.f_globals.get("__name__", "").startswith("pyop."):
             raise refusal(
-                "the type of an element of this array is not known, as it is of texts or objects: decide by it before "
+                "the type of an element of this array is not known, as for text or objects: branch on it before "
                 "the call, or in a pyop.op, which is called with arrays"
             )
     found: type = dtype.type

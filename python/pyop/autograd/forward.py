@@ -27,8 +27,8 @@ def _dual(primal: Any, tangent: Any) -> Tensor:
         raise TypeError(f"only floating-point and complex numbers have tangents, not {primal.dtype}")
     if isinstance(primal, Tensor) and primal._tangent is not None:
         raise refusal(
-            "a primal is an argument of a run forward on another thread, whose tangent this one would not follow: use "
-            "pyop.jvp, or take this derivative on the thread of the other"
+            "a primal belongs to a run of forward mode on another thread, whose tangent is not followed here: use "
+            "pyop.jvp, or take this derivative on that thread"
         )
     # An alias, so that a Tensor that is given twice may have two tangents, and none keeps one afterwards.
     dual: Tensor = Alias.apply(primal)
@@ -78,7 +78,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any
     if not isinstance(tangents, Sequence) or len(tangents) != len(primals):
         raise ValueError(f"{len(primals)} primals need as many tangents")
     if _core.forward_running():
-        raise NotImplementedError("forward mode inside of forward mode: use jvp of grad, or grad of jvp")
+        raise NotImplementedError("forward mode inside forward mode is not supported: use jvp of grad, or grad of jvp")
 
     def run() -> tuple[Any, Any]:
         duals = tuple([_dual(p, t) for p, t in zip(primals, tangents, strict=True)])

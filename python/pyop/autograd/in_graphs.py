@@ -221,7 +221,7 @@ class _Rule(table.Rule):
     def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.func.effects.hidden:
             raise table.NoRule(
-                f"the tangent of {self.func.__name__}, a pyop.Function that is no function of its arguments alone, in "
+                f"the tangent of {self.func.__name__}, a pyop.Function that depends on more than its arguments, in "
                 "a graph, where forward would run once more: take it at arrays, or declare `stateful = False` in the "
                 "class if forward always returns the same for the same arguments"
             )

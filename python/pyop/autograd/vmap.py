@@ -44,7 +44,7 @@ def apply_batched(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[s
     if kwargs:
         args, kwargs = function._bind(args, kwargs)
     if rule is not None and generate:
-        raise RuntimeError(f"{function.name} has both a vmap and generate_vmap_rule=True: it can have one of them")
+        raise RuntimeError(f"{function.name} has both a vmap and generate_vmap_rule=True: give it only one of them")
     if rule is None and not generate:
         raise RuntimeError(
             f"{function.name} cannot be used under vmap: give it a static method vmap(info, in_dims, *args), or set "

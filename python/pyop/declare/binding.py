@@ -155,7 +155,7 @@ class Binding:
                 return self._solve(dim)
             for name in sorted(dim.names - self._bound):
                 return (
-                    f"the size {dim} does not say what {name!r} is: "
+                    f"the size {dim} does not determine {name!r}: "
                     f"use {name!r} alone in an input, or write '_' for any size"
                 )
             return Kind.EXPR, self._program(dim)

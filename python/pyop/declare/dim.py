@@ -244,7 +244,7 @@ class Dim:
 
     def _no_size(self, other: object) -> Any:
         if isinstance(other, Dim | Number):
-            self._not_a_number("of operators it has +, -, * and // alone")
+            self._not_a_number("it has only the operators +, -, * and //")
         return NotImplemented
 
     __mod__ = __rmod__ = __pow__ = __rpow__ = __divmod__ = __rdivmod__ = __truediv__ = __rtruediv__ = _no_size

@@ -349,8 +349,8 @@ def _casting(cast: str) -> Any:
 
 def _check_taking(cast: Any, device: Any) -> None:
     if cast not in ("no", "safe", "same_kind"):
-        hint = ": it would lose values in silence" if cast == "unsafe" else ""
-        raise ValueError(f'cast= is "no", "safe" or "same_kind", as numpy.can_cast has them, got {cast!r:.80}{hint}')
+        hint = ": it would silently lose values" if cast == "unsafe" else ""
+        raise ValueError(f'cast= is "no", "safe" or "same_kind", as in numpy.can_cast, got {cast!r:.80}{hint}')
     if device not in (None, "any"):
         raise ValueError(
             f'device= is "any", for a function that takes arrays of other devices as they are, or None; got '

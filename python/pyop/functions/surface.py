@@ -223,7 +223,7 @@ _WRITES = {
 _NUMBERS = dict.fromkeys(("item", "tolist", "tobytes", "tofile", "dump", "dumps"), "")
 _MEMORY = {
     "getfield": "use {x}['name'] for a field of a record array",
-    "setflags": "leave the call away, or use a pyop.op, which is called with arrays",
+    "setflags": "leave the call out, or use a pyop.op, which is called with arrays",
     **dict.fromkeys(("__dlpack__", "__dlpack_device__"), ""),
 }
 _MEMORY_ATTRIBUTES = {

@@ -242,7 +242,7 @@ def _refuse_call(func: Any, kwargs: dict[str, Any], error: TypeError) -> NoRetur
     name = name_of(func)
     raise NoRule(
         f"{name}({called}) has no gradient rule for these arguments ({str(error).partition('()')[2].strip()}): leave "
-        f"away what its rule does not know, or give it one of your own with pyop.defvjp({name}, ...)"
+        f"out what its rule does not know, or give it one of your own with pyop.defvjp({name}, ...)"
     ) from error
 
 

@@ -252,9 +252,9 @@ def _load_special() -> bool:
 _INSTEAD = {
     "np.piecewise": "np.where or np.select",
     "np.insert": "np.concatenate",
-    "np.nanmedian": "np.median of what is no nan",
-    "np.nanquantile": "np.quantile of what is no nan",
-    "np.nanpercentile": "np.percentile of what is no nan",
+    "np.nanmedian": "np.median of the elements that are not nan",
+    "np.nanquantile": "np.quantile of the elements that are not nan",
+    "np.nanpercentile": "np.percentile of the elements that are not nan",
     "np.apply_along_axis": "pyop.vmap",
     "np.apply_over_axes": "the function itself with axis=",
 }
@@ -267,8 +267,8 @@ def missing(func: Any, place: str = "") -> NoReturn:
     first = f"use {other}, " if other else ""
     raise NoRule(
         f"{name} has no gradient rule{place}: {first}give it one with pyop.defvjp({name}, ...) (or pyop.defjvp for "
-        'forward mode), call it in a pyop.op that has one (@op.vjp, or grad="fd" for differences), or call it on what '
-        "needs no gradient"
+        'forward mode), call it in a pyop.op that has one (@op.vjp, or grad="fd" for differences), or call it on '
+        "arrays that need no gradient"
     )
 
 

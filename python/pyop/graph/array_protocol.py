@@ -71,7 +71,7 @@ def array_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: d
         from . import foreign_ufuncs
 
         if method != "__call__":
-            raise TypeError(f"{method} of {ufunc!r} cannot be a node: it is no ufunc of NumPy")
+            raise TypeError(f"{method} of {ufunc!r} cannot be a node: it is not a NumPy ufunc")
         return foreign_ufuncs.call(ufunc, inputs, kwargs)
     if method == "at" or kwargs.get("out") is not None:
         _refuse_plain_out(ufunc, method, kwargs.get("out"))
@@ -92,7 +92,7 @@ def _refuse_plain_out(ufunc: np.ufunc, method: str, out: Any) -> None:
         name = _ufunc_name(ufunc, method)
         said = (
             f"`a += value` (or another augmented assignment, or np.{name}(..., out=a)) at {Value._here()} writes "
-            "Values into a plain array, which has no place for what is known only when the graph runs: write "
+            "Values into a plain array, which cannot hold values known only when the graph runs: write "
             "`a = a + value`, which makes a Value; a captured array can be returned, and written by the caller"
         )
         raise refusal(said)
@@ -230,8 +230,8 @@ def _bool_of(func: Any, made: Value) -> Any:
     if watching():
         write = "np.all(np.isclose(a, b))" if func is np.allclose else "np.all(a == b)"
         raise refusal(
-            f"{_name(func)} at {Value._here()} returns Python's True or False, by the contents of arrays, which are "
-            f"not known while this graph is made: write {write}, or use pyop.compile, which has a plan for each way"
+            f"{_name(func)} at {Value._here()} returns Python's True or False, from the contents of arrays, which are "
+            f"not known while this graph is made: write {write}, or use pyop.compile, which has a plan for each outcome"
         )
     return made
 

@@ -75,8 +75,8 @@ def _only_of_arrays(func: Callable[..., Any]) -> Callable[..., Any]:
     def refused(a: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(a, Value) and a._is_scalar is not False and a.dtype is not None and a.dtype.kind == "c":
             raise refusal(
-                f"np.{func.__name__} of one complex number is that number, or nan+0j where it is none, which a plan, "
-                "that has it in an array, would not give: write np.where(np.isnan(x), np.nan, x), or pass an array"
+                f"np.{func.__name__} of one complex number gives nan+0j for nan, which a plan does not, since it has "
+                "the number in an array: write np.where(np.isnan(x), np.nan, x), or pass an array"
             )
         return NotImplemented
 

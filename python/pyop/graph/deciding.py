@@ -118,9 +118,9 @@ class PathLeft(PyopError):
 
     def __init__(self, taken: Taken, outcome: int) -> None:
         super().__init__(
-            f"this plan is of calls that decide otherwise at {taken.line}: it goes on where "
-            f"{taken.text(taken.outcome)}, and here {taken.text(outcome)}. Call the compiled function, which has a "
-            "plan for each way, in place of one of its plans"
+            f"this plan assumes that {taken.text(taken.outcome)} at {taken.line}; in this call "
+            f"{taken.text(outcome)}. Call the compiled function, which has a plan for each outcome, instead of one "
+            "of its plans"
         )
         self.path, self.guard, self.outcome = taken.path, taken.guard, outcome
 
@@ -338,7 +338,7 @@ class Decisions:
             except RunItself:
                 raise
             except Exception as error:
-                self.give_up(f"computes what raises {type(error).__name__} and decides by it")
+                self.give_up(f"branches on a value whose computation raises {type(error).__name__} and decides by it")
 
     def computed(self, node: int, output: int) -> Any:
         """Compute an output of a node, with all that lead to it, apart from the graph; their exceptions are raised."""
@@ -410,7 +410,7 @@ def recorded_loop(graph: Any) -> Any:
 
 
 def value_decided(value: Value, asked: str) -> Any:
-    """Return the truth ("t"), integer ("i") or index ("x") of a Value in the traced call, if any; else NotImplemented."""
+    """Return the truth ("t"), integer ("i") or index ("x") of a Value in a traced call; else NotImplemented."""
     known = numbers_asked(value)
     if known is not None:  # the same in every run
         return bool(known) if asked == "t" else _ask(asked, known)
@@ -460,7 +460,7 @@ def check_one_path(graph: GraphBase, what: str) -> None:
     if lines:
         raise ValueError(
             f"{what}: it is one path of a function that decides by the contents of arrays, at {', '.join(lines[:3])}; "
-            "other calls go other ways. Decide in the graph, with pyop.cond or np.where"
+            "other calls take other paths. Decide in the graph, with pyop.cond or np.where"
         )
 
 

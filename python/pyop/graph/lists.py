@@ -41,7 +41,7 @@ def array_of(items: Any, dtype: Any = None) -> Any:
     for _, leaf in leaves:
         if type(leaf) is Value and (leaf.dtype is None or leaf.shape is None or None in leaf.shape):
             raise refusal(
-                f"np.array([...]) at {Value._here()} is given {leaf.name!r}, of which dtype or shape are not known: "
+                f"np.array([...]) at {Value._here()} is given {leaf.name!r}, whose dtype or shape is not known: "
                 "declare them, or put the parts together with np.stack"
             )
     sizes = {n for _, x in leaves if type(x) is Value for n in x.shape or () if isinstance(n, Dim)}
@@ -54,8 +54,8 @@ def array_of(items: Any, dtype: Any = None) -> Any:
     sample = np.array(_replaced(items, _sample), dtype=dtype)
     if sample.dtype.kind not in "biufc":
         raise refusal(
-            f"np.array([...]) at {Value._here()} makes an array of the dtype {sample.dtype}, which has no place for "
-            "what is known only when the graph runs: keep them in a list, or write np.stack([...]) for one of numbers"
+            f"np.array([...]) at {Value._here()} makes an array of the dtype {sample.dtype}, which cannot hold "
+            "values known only when the graph runs: keep them in a list, or write np.stack([...]) for one of numbers"
         )
     if sizes and not all(_same_shape(leaves[0][1], leaf) for _, leaf in leaves[1:]):
         raise refusal(

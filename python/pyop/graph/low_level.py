@@ -58,7 +58,7 @@ def low_level_callable(self: Plan, function: str = "quad") -> Any:
     from scipy import LowLevelCallable
 
     if function not in _WAYS:
-        raise ValueError(f"function={function!r} is none that a plan can be handed to; these are: {', '.join(_WAYS)}")
+        raise ValueError(f"function={function!r} cannot take a plan; these can: {', '.join(_WAYS)}")
     return LowLevelCallable(self._low_level(_WAYS[function]))
 
 

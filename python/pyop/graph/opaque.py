@@ -242,7 +242,7 @@ class OpaqueCall:
             else f"{self.__name__!r}, called at {self.line}, {did}, which it did not in the call that was traced"
         )
         self._tell(f"{text}: here the function itself runs")
-        return Differs(f"{text}: call the compiled function, which runs itself then, in place of its plan")
+        return Differs(f"{text}: call the compiled function, which then runs the original, instead of its plan")
 
 
 def _same_bits(a: Any, b: Any) -> bool:

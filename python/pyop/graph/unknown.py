@@ -70,9 +70,9 @@ class Unknown:
 
         error = self._refused = refusal(
             f"{self._what} of {Value.__repr__(self._of)} (node {self._of.node.name!r}, created at "
-            f"{shown_place(self._of.node.origin)}) is not known when the graph is built, and the function goes by it: "
-            "choose by value with np.where, use the where= of reductions (np.sum(x, where=mask) for x[mask].sum()), "
-            "declare what an op returns, or do this part in a pyop.op, which is called with arrays"
+            f"{shown_place(self._of.node.origin)}) is not known when the graph is built, and the function depends on "
+            "it: choose by value with np.where, use the where= of reductions (np.sum(x, where=mask) for "
+            "x[mask].sum()), declare what an op returns, or do this part in a pyop.op, which is called with arrays"
         )
         raise error
 

@@ -84,7 +84,7 @@ def text_of_store(shown: str) -> str | None:
     if not is_store():
         return None
     return (
-        f"`a[k] = value` at {Value._here()} puts {shown} into a plain array, which has no place for what is known only "
+        f"`a[k] = value` at {Value._here()} puts {shown} into a plain array, which cannot hold values known only "
         "when the graph runs: make `a` of a symbolic array, a = np.zeros_like(x) or np.zeros_like(x, shape=...), put "
         "its parts together with np.stack, np.concatenate or np.where, or fill it inside a pyop.op, which is called "
         "with arrays"

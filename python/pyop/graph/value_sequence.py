@@ -74,7 +74,7 @@ def _check_array(value: Any, what: str, message: str) -> None:
         return
     if value.dtype is None or value.dtype.kind in "USVO":
         raise refusal(
-            f"{what} of {value!r}: a scalar of numbers has no parts, one of text has, and a Value has no numbers until "
+            f"{what} of {value!r}: a number has no items, a text has some, and a Value has no numbers until "
             "its graph runs: use a pyop.op, which is called with arrays"
         )
     raise TypeError(message.format(f"'numpy.{value.__class__.__name__}'"))

@@ -140,7 +140,9 @@ def _set(self: Any, value: Any, key: Any) -> None:
     if self._is_scalar is None or self.dtype is None or self.ndim is None:
         raise refuse_write("`x[key] = y`", f"dtype and dimensions of `x` must be known; {_INSTEAD}")
     if self.dtype.kind not in _KINDS:
-        raise refuse_write("`x[key] = y`", f"`x` is of the dtype {self.dtype}, and only numbers are; {_INSTEAD}")
+        raise refuse_write(
+            "`x[key] = y`", f"`x` is of the dtype {self.dtype}, and only writes of numbers are followed; {_INSTEAD}"
+        )
     self._check_writable("x[key] = y")
     key = _checked_key(key_of_numbers(self.graph, key))
     if any(type(item) is slice and _is_computed(item) for item in (key if isinstance(key, tuple) else (key,))):

@@ -114,7 +114,9 @@ def _check_target(target: Any, operation: str) -> None:
     if target._is_scalar is None or target.dtype is None or target.ndim is None:
         raise refuse_write(f"`{operation}`", f"dtype and dimensions of what is written must be known; {_REMEDY}")
     if target.dtype.kind not in _KINDS:
-        raise refuse_write(f"`{operation}`", f"it is of the dtype {target.dtype}, and only numbers are; {_REMEDY}")
+        raise refuse_write(
+            f"`{operation}`", f"it is of the dtype {target.dtype}, and only writes of numbers are followed; {_REMEDY}"
+        )
 
 
 def _check_writable(target: Any, function: Callable[..., Any], operation: str) -> None:
@@ -219,7 +221,7 @@ def ufunc_at(ufunc: np.ufunc, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -
         if "read-only" not in str(error):
             raise
         raise refuse_write(
-            f"`{operation}`", "`x` is read-only, which NumPy does not look at here: write into what it is a view of"
+            f"`{operation}`", "`x` is read-only, which NumPy does not check here: write into what it is a view of"
         ) from None
 
 
@@ -250,7 +252,7 @@ def write_by(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
         args, kwargs = (kwargs[first],), {key: item for key, item in kwargs.items() if key != first}
     if type(args[0]) is not Value:
         said = (
-            f"{name} at {Value._here()} writes Values into a plain array, which has no place for what is known only "
+            f"{name} at {Value._here()} writes Values into a plain array, which cannot hold values known only "
             "when the graph runs: make it of a symbolic array, a = np.zeros_like(x, shape=...)"
         )
         raise refusal(said)
@@ -324,7 +326,7 @@ def _method(method: Any, self: Any, *args: Any, **kwargs: Any) -> None:
 def _check_method(self: Any, name: str) -> None:
     if self._is_scalar:  # NumPy's scalars have these, and write nothing
         getattr(self.dtype.type(0), name)
-        raise refusal(f"x.{name}(...) of a NumPy scalar, which cannot be written: leave it away")
+        raise refusal(f"x.{name}(...) of a NumPy scalar, which cannot be written: leave it out")
 
 
 for _writer in (fill, sort, partition, put):

@@ -39,7 +39,7 @@ def checked(owner: str, names: Sequence[str], arrays: Sequence[Any]) -> None:
 
 
 _SWITCHED_OFF = (
-    "which JAX would make 32 bits of, since its types of 64 bits are off\n"
+    "which JAX would narrow to 32 bits, since its 64-bit types are disabled\n"
     "  jax.config.update('jax_enable_x64', True) before the first array is made, or cast to 32 bits by yourself"
 )
 

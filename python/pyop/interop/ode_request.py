@@ -139,7 +139,7 @@ def _span(t_span: Any) -> tuple[float, float]:
     except Exception as error:
         raise NotHere("t_span") from error
     if not math.isfinite(t0) or math.isnan(t_bound) or t0 == t_bound:
-        raise NotHere("t_span is nothing, or not finite")
+        raise NotHere("t_span is empty, or not finite")
     return t0, t_bound
 
 

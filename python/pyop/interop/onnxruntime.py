@@ -106,7 +106,7 @@ def register(
     named = list(ops.items()) if isinstance(ops, Mapping) else [(_name(each), each) for each in ops]
     twice = {name for name, _ in named if [name for name, _ in named].count(name) > 1}
     if twice:
-        raise ValueError(f"several operators have the name {min(twice)!r}: hand over a dict of names")
+        raise ValueError(f"several operators have the name {min(twice)!r}: pass a dict of names")
     options = onnxruntime.SessionOptions() if options is None else options
     key = (domain, copy, *[(name, id(each)) for name, each in named])
     with _lock:

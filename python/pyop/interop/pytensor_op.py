@@ -280,7 +280,7 @@ class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
         if not self.hooks.differentiable:
             return f"op {name!r} has no rule for gradients: give it one with @{name}.vjp"
         if any(x.type.dtype.startswith("complex") for x in (*results, *inputs)):
-            return "PyTensor and pyop have other conventions for gradients of complex numbers"
+            return "PyTensor and pyop have different conventions for gradients of complex numbers"
         return None
 
     def L_op(self, inputs: Sequence[Any], outputs: Sequence[Any], output_grads: Sequence[Any]) -> list[Any]:

@@ -27,7 +27,7 @@ def may_travel(function: Any, calls: list[Call]) -> bool:
     if isinstance(function, Plan):
         return _is_pure(function)
     if not isinstance(function, CompiledFunction):
-        raise TypeError(f"map is of plans, compiled functions and ops, got {type(function).__name__} {function!r:.80}")
+        raise TypeError(f"map takes plans, compiled functions and ops, got {type(function).__name__} {function!r:.80}")
     seen = set()
     for args, named in calls:
         # It is another plan for other dtypes and shapes, and may be for other values.

@@ -96,8 +96,8 @@ class _Executor(_Others):
     def lost(self, error: BaseException) -> bool:
         if isinstance(error, BrokenExecutor):
             raise WorkerDied(
-                f"a worker of {self._executor!r:.80} died, and that executor runs nothing more; a number of processes, "
-                "executor=4, replaces workers that die"
+                f"a worker of {self._executor!r:.80} died, and that executor runs no more tasks; a number of "
+                "processes, executor=4, replaces workers that die"
             ) from error
         return False
 
@@ -131,7 +131,7 @@ class _Dask(_Others):
             return True
 
         if isinstance(error, KilledWorker):
-            raise WorkerDied(f"workers of Dask die of this task: {error}") from error
+            raise WorkerDied(f"this task ends workers of Dask: {error}") from error
         return False
 
 
@@ -156,5 +156,5 @@ class _Ray(_Others):
         import ray
 
         if isinstance(error, ray.exceptions.WorkerCrashedError):
-            raise WorkerDied(f"workers of Ray die of this task: {error}") from error
+            raise WorkerDied(f"this task ends workers of Ray: {error}") from error
         return False

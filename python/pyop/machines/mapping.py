@@ -326,7 +326,9 @@ class _Map:
             self._send(piece)
             return 0
         which = f"item {piece.start}" if piece.stop - piece.start == 1 else f"items {piece.start} to {piece.stop - 1}"
-        times = f", {piece.attempts} times" if self.pure else "; what is stateful, or may be, is not called twice"
+        times = (
+            f", {piece.attempts} times" if self.pure else "; functions that are or may be stateful are not called twice"
+        )
         error.add_note(f"  for {which} of map of {self.callee.function!r:.80}{times}")
         if self.failure is None or piece.start < self.failure[0]:
             self.failure = piece.start, error

@@ -82,7 +82,7 @@ class Partition:
         for k, piece in enumerate(self.pieces):
             lines.append(f"  {k}: {piece.shown()}, {1e3 * piece.seconds:.3g} ms: {piece.why}")
         if self.again:
-            lines.append(f"  in each that needs them: {_shown(self.again)}, which cost less than to be sent")
+            lines.append(f"  in each that needs them: {_shown(self.again)}, which costs less than to send them")
         return "\n".join(lines)
 
     def _by(self) -> str:
@@ -239,7 +239,7 @@ def _cut(nodes: list[Node], before: _Before, cost: dict[int, float]) -> list[tup
         mine = before[node.index] & inside
         follows = bool(now) and now[-1].index in mine and readers[now[-1].index] == 1 and mine <= held
         if now and spent >= WORTH and not follows:
-            cuts.append((now, f"worth {spent / OVERHEAD:.0f} overheads, and what comes next does not only follow"))
+            cuts.append((now, f"worth {spent / OVERHEAD:.0f} overheads, and the next node does not only follow it"))
             now, held, spent = [], set(), 0.0
         now.append(node)
         held.add(node.index)

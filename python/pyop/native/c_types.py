@@ -104,8 +104,8 @@ def _need(part: str, text: str, name: str) -> np.dtype:
     if dtype is not None:
         return dtype
     raise TypeError(
-        f"pyop cannot loop over the C function {name!r}, {text!r}: {part!r} is no number that it knows (float, double, "
-        "bool and the integers); a kernel over arrays (<pyop/kernel.h>) can do anything: say kind='kernel'"
+        f"pyop cannot loop over the C function {name!r}, {text!r}: {part!r} is not a number type that it knows (float, "
+        "double, bool and the integers); a kernel over arrays (<pyop/kernel.h>) can do anything: pass kind='kernel'"
     )
 
 

@@ -235,8 +235,8 @@ def _of_capsule(capsule: Any, name: str | None) -> Source:
 def _of_ctypes(function: Any, name: str, kind: str | None, owner: Any, parameters: tuple[str, ...] | None) -> Source:
     if any(type(held).__name__ == "CThunkObject" for held in _held(function)):
         raise TypeError(
-            f"native_op({name!r}): this function of ctypes calls Python, and what it raises is lost there: declare the "
-            "Python function itself by pyop.op"
+            f"native_op({name!r}): this function of ctypes calls Python, and its exceptions are lost there: declare "
+            "the Python function itself by pyop.op"
         )
     if function.argtypes is None:
         raise TypeError(
@@ -298,8 +298,8 @@ def _of_cffi(function: Any, name: str | None, kind: str | None) -> Source:
         raise TypeError(f"native_op takes a function of cffi, got {function!r:.80}; ffi.addressof(lib, 'name') is one")
     if "OwnGC" in type(function).__name__ or "calling" in repr(function):
         raise TypeError(
-            f"native_op({name!r}): this callback of cffi calls Python, and what it raises is lost there: declare the "
-            "Python function itself by pyop.op"
+            f"native_op({name!r}): this callback of cffi calls Python, and its exceptions are lost there: declare "
+            "the Python function itself by pyop.op"
         )
     if ctype.ellipsis:
         raise TypeError(f"native_op: {ctype.cname!r} takes a variable number of arguments")

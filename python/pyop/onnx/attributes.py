@@ -167,7 +167,7 @@ class _Reader:
 
     def function_name(self) -> str:
         if self.has("name") and self.has("func_name"):
-            self.fail("name", "stands beside func_name: the node is of two dialects at once")
+            self.fail("name", "is given beside func_name: the node is of two dialects at once")
         name: str = self.values["name"] if self.has("name") else self.require("func_name")
         if not name:
             self.fail("name" if self.has("name") else "func_name", "is empty")

@@ -171,9 +171,9 @@ class Exporter(GraphWriter):
         for made in self.builder.nodes[before:]:
             if version != OPSET and not fits(made, OPSET, version):
                 raise ValueError(
-                    f"node {made.name!r:.80} cannot be exported: it is {made.op_type} of opset {OPSET}, which means "
-                    f"another thing in opset {version}, that of nodes which were read from a model; convert that model "
-                    f"first: onnx.version_converter.convert_version(model, {OPSET})"
+                    f"node {made.name!r:.80} cannot be exported: it is {made.op_type} of opset {OPSET}, which has "
+                    f"another meaning in opset {version}, that of nodes which were read from a model; convert that "
+                    f"model first: onnx.version_converter.convert_version(model, {OPSET})"
                 )
 
     def outputs(self) -> list[Any]:

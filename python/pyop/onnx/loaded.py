@@ -38,7 +38,7 @@ class ModelFacts:
         """Hold it against a graph, of whose nodes it has the number of outputs; a ValueError if it is of another."""
         for node, output in (*self.types, *((index, 0) for index in self.fixed.values())):
             if not (0 <= node < len(outputs) and 0 <= output < outputs[node]):
-                raise ValueError(f"node {node} of the graph has no output {output}, of which the description speaks")
+                raise ValueError(f"node {node} of the graph has no output {output}, that the description names")
 
     def __reduce__(self) -> Any:
         return facts_of, (None, self.description())

@@ -82,7 +82,7 @@ def _spec_of(x: Any, what: str, error: type[Exception]) -> Spec:
         return Spec(_dtype_of(dtype), tuple(map(int, shape)))  # type: ignore[arg-type]
     except (TypeError, ValueError) as reason:
         raise error(
-            f"{what} is a {type(x).__name__} on another device, which says nothing that can be checked: its shape is "
+            f"{what} is a {type(x).__name__} on another device without a shape and dtype to check: its shape is "
             f"{shape!r:.40}, its dtype {dtype!r:.40}"
         ) from reason
 
@@ -92,5 +92,5 @@ def _dtype_of(dtype: Any) -> AnyDType:
         return dtype
     found = dtype_named(str(dtype).rpartition(".")[2])
     if not isinstance(found, np.dtype):
-        raise TypeError(f"{dtype!r} is no dtype of NumPy")
+        raise TypeError(f"{dtype!r} is not a NumPy dtype")
     return found

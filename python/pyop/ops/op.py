@@ -186,7 +186,7 @@ def _taking(signature: Signature, cast: Any, device: Any, mutates: Any) -> Signa
     several = signature.inputs is not None and not all(isinstance(part, Spec) for part in signature.inputs)
     if signature.gufunc or several or mutates:
         what = "a gufunc declaration" if signature.gufunc else "trees of arrays" if several else "mutates="
-        raise TypeError(f'device="any" hands arrays to the function as they are, and does not go with {what}')
+        raise TypeError(f'device="any" passes arrays to the function unchanged, and cannot be combined with {what}')
     return signature
 
 

@@ -78,6 +78,6 @@ def _plan_of(profile: Profile) -> Plan | None:
     plan = reference() if reference is not None else None
     if plan is None:
         raise ValueError(
-            "the plan that took most of the time is no more: keep it, and call pyop.explore(plan, profile)"
+            "the plan that took most of the time no longer exists: keep it, and call pyop.explore(plan, profile)"
         )
     return plan

@@ -326,7 +326,7 @@ class Profile(_core.ProfileSession):
 
     def _done(self) -> Self:
         if not self._over:
-            raise RuntimeError("the profile is not over: look at it after the `with` block")
+            raise RuntimeError("the profile has not ended: read it after the `with` block")
         return self
 
     def _read(self, recorded: dict[str, Any]) -> None:

@@ -134,8 +134,8 @@ def load(path: Any, functions: Mapping[str, Any] | None, trust: str | None, modu
         )
     if description.get("describes", _KEY) not in (_KEY, digest(model)):
         raise ValueError(
-            "the model was changed after pyop saved it, and pyop's description of the graph, which pyop.load goes by, "
-            "was not: pyop.onnx.load reads what is ONNX's in it as it is now; or change the graph and save it again"
+            "the model was changed after pyop saved it, and pyop's description of the graph, which pyop.load reads, "
+            "was not: pyop.onnx.load reads the ONNX model as it is now; or change the graph and save it again"
         )
     table = Table(functions, Trust.make(trust, modules), Embedded.of(model))
     try:

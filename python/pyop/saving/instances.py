@@ -20,7 +20,9 @@ def make_dataclass(kind: type, given: dict[str, Any], path: str, may_run: Callab
     fields = {field.name: field for field in dataclasses.fields(kind)}
     for name in given:
         if name not in fields:
-            raise ValueError(f"{path!r:.200} had the field {name!r:.80} when the graph was written, and has not now")
+            raise ValueError(
+                f"{path!r:.200} had the field {name!r:.80} when the graph was written, and no longer has it"
+            )
     missing = [field for name, field in fields.items() if name not in given]
     own = [name for name in fields if _is_computed(inspect.getattr_static(kind, name, None))]
     if own or any(field.default is dataclasses.MISSING for field in missing):

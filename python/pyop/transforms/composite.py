@@ -97,7 +97,7 @@ class Composite(Rule):
             name = name_of(self.func)
             raise NoRule(
                 f"{name}({', '.join(f'{key}=...' for key in kwargs)}) has no gradient rule for these arguments "
-                f"({error}): leave away what its rule does not know, or give it one of your own with "
+                f"({error}): leave out what its rule does not know, or give it one of your own with "
                 f"pyop.defvjp({name}, ...)"
             ) from error
 

@@ -99,7 +99,7 @@ class Instead:
             result = self._run(compiled, args, kwargs)
         except Exception as other:
             if "in place" in str(error):
-                error.add_note(f"compiling the derivative instead does not do, either: {type(other).__name__}: {other}")
+                error.add_note(f"compiling the derivative instead fails, too: {type(other).__name__}: {other}")
             failed = True
         else:
             failed = False

@@ -150,7 +150,9 @@ class Backward(_Call):
             found = (found,)
         if not isinstance(found, (tuple, list)) or len(found) != count:
             got = f"{len(found)} values" if isinstance(found, (tuple, list)) else type(found).__name__
-            raise TypeError(f"the vjp rule of op {g.name!r} must return {count} cotangents, one an argument, got {got}")
+            raise TypeError(
+                f"the vjp rule of op {g.name!r} must return {count} cotangents, one for each argument, got {got}"
+            )
         if g.in_trees is None:
             return list(found)
         parts: list[Any] = []
@@ -183,7 +185,7 @@ class Backward(_Call):
             return _OfRule(self, g.vjp.contract.gradient.rule)
         if g.saves:
             raise NoRule(
-                f"the second derivative of op {g.name!r}: its rule reads residuals, whose derivative nobody knows; "
+                f"the second derivative of op {g.name!r}: its rule reads residuals, whose derivative is not known; "
                 f"give the rule a rule of its own: what @{g.name}.vjp returns is an op, and has a .vjp too"
             )
         return super()._pyop_gradient_rule

@@ -127,7 +127,7 @@ class OpGradient:
         unknown = required - set(allowed) - set(self.statics())
         if unknown:
             raise TypeError(
-                f"the {kind} rule of op {self.name!r} takes {', '.join(sorted(unknown))}=, which nobody passes: "
+                f"the {kind} rule of op {self.name!r} takes {', '.join(sorted(unknown))}=, which is never passed: "
                 f"there are {', '.join(allowed)}, and the op's static parameters"
             )
         check_by_name(rule, f"the {kind} rule of op {self.name!r}", self.statics())

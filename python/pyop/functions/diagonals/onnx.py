@@ -22,7 +22,7 @@ def _trace(e: Emitter, a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) 
 def _diagonal(e: Emitter, a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Operand:
     x = e.operand(a)
     if x.ndim != 2 or (axis1, axis2) != (0, 1) or not isinstance(offset, int):
-        raise NotStandard("a diagonal of what is no matrix")
+        raise NotStandard("a diagonal of an array that is no matrix")
     rows, columns = (e.shape(x, k) for k in (0, 1))
     down, right = max(-offset, 0), max(offset, 0)
     count = e.add("Min", e.add("Sub", rows, e.ints([down])), e.add("Sub", columns, e.ints([right])))
@@ -37,7 +37,7 @@ def _triangle(upper: int) -> Callable[..., Operand]:
     def rule(e: Emitter, m: Any, k: Any = 0) -> Operand:
         x = e.operand(m)
         if x.ndim < 2 or x.dtype is None or x.dtype.kind not in "biuf":
-            raise NotStandard("a triangle of what is no matrix")
+            raise NotStandard("a triangle of an array that is no matrix")
         return e.add("Trilu", x, e.constant(int(k), np.int64), upper=upper)
 
     return rule

@@ -103,7 +103,7 @@ for _ufunc in (np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minim
 def _isclose(e: Emitter, a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: Any = False) -> Operand:
     x, y = same_dtype(e, (a, b))
     if x.dtype.kind != "f" or equal_nan or not all(isinstance(t, int | float) for t in (rtol, atol)):
-        raise NotStandard("isclose of what is no float, or with equal_nan")
+        raise NotStandard("isclose of arrays that are not float, or with equal_nan")
     bound = e.add("Add", e.constant(atol, x.dtype), e.add("Mul", e.constant(rtol, x.dtype), e.add("Abs", y)))
     near = e.add("LessOrEqual", e.add("Abs", e.add("Sub", x, y)), bound, dtype=bool)
     both = e.add("And", near, _isfinite(e, y))

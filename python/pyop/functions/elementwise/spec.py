@@ -63,7 +63,7 @@ def _clip(
 @rule(np.nan_to_num)
 def _nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Spec:
     if copy is not True and not copy:
-        raise refusal("np.nan_to_num(copy=False) writes into its argument, and a Value is immutable: leave copy= away")
+        raise refusal("np.nan_to_num(copy=False) writes into its argument, and a Value is immutable: leave copy= out")
     return operand(x).spec
 
 
