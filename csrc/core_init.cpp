@@ -1,4 +1,4 @@
-// core_init.cpp: the table of contents of the core, in the order of its layers.
+// core_init.cpp: initialise the core, in the order of its layers.
 #include "core_init.h"
 
 #include "array/call/tree_call.h"

@@ -1,4 +1,4 @@
-// core_init.h: everything of csrc/ that is there before the first call.
+// core_init.h: declare everything of csrc/ that must exist before the first call.
 #pragma once
 
 #include <Python.h>

@@ -100,12 +100,12 @@ void session_dealloc(PyObject* self) {
 }
 
 PyMethodDef methods[] = {
-    {"__enter__", session_enter, METH_NOARGS, "Begins to record; returns itself."},
-    {"__exit__", session_exit, METH_VARARGS, "Ends it, and calls self._read(recorded)."},
+    {"__enter__", session_enter, METH_NOARGS, "Begin to record; return itself."},
+    {"__exit__", session_exit, METH_VARARGS, "End it, and call self._read(recorded)."},
     {},
 };
 PyGetSetDef getset[] = {
-    {"_entered", session_entered, nullptr, "Whether it has begun.", nullptr},
+    {"_entered", session_entered, nullptr, "Return whether it has begun.", nullptr},
     {},
 };
 PyType_Slot slots[] = {

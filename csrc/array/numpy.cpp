@@ -1,4 +1,4 @@
-// array/numpy.cpp: the one import of NumPy's C API, which every other file refers to.
+// array/numpy.cpp: import NumPy's C API once; every other file refers to it.
 #define PYOP_IMPORTS_NUMPY
 #include "array/numpy.h"
 

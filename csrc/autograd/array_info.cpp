@@ -1,4 +1,4 @@
-// autograd/array_info.cpp: how an ArrayInfo is made, and dtype and shape in words.
+// autograd/array_info.cpp: make an ArrayInfo, and word its dtype and shape.
 #include "autograd/array_info.h"
 
 #include <algorithm>  // std::copy_n

@@ -1,4 +1,4 @@
-// autograd/array_info.h: dtype and shape of an array, shared by everything that has to remember them.
+// autograd/array_info.h: share the dtype and shape of an array among everything that has to remember them.
 //
 // Along a chain of operations that keep dtype and shape, all Tensors and nodes share one ArrayInfo. Counted
 // without atomics: attached threads only.

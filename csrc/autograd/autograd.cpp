@@ -1,4 +1,4 @@
-// autograd/autograd.cpp: makes the types of this folder, and the two functions by which Python starts the engine.
+// autograd/autograd.cpp: make the types of this folder, and the two functions by which Python starts the engine.
 #include "autograd/autograd.h"
 
 #include "autograd/builtin.h"

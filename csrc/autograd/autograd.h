@@ -1,4 +1,4 @@
-// autograd/autograd.h: what the module needs of this folder.
+// autograd/autograd.h: declare what the module needs of this folder.
 #pragma once
 
 #include "runtime/python.h"

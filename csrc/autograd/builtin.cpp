@@ -1,4 +1,4 @@
-// autograd/builtin.cpp: the way of a built-in operation from operands to a node, and of a gradient back.
+// autograd/builtin.cpp: record a built-in operation from its operands as a node, and take a gradient back.
 #include "autograd/builtin.h"
 
 #include "autograd/engine.h"

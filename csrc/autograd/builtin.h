@@ -1,4 +1,4 @@
-// autograd/builtin.h: the commonest operations, recorded and differentiated without Python.
+// autograd/builtin.h: record and differentiate the commonest operations without Python.
 //
 // The table in builtin_rules.cpp has for each operation the derivative by each operand, and which of operands and
 // result it reads; only those are saved. The formulas are those of python/pyop/gradients, and like them serve twice: on

@@ -1,4 +1,4 @@
-// autograd/builtin_rules.cpp: the derivatives, written as formulas.
+// autograd/builtin_rules.cpp: write the derivatives as formulas.
 #include <algorithm>  // std::fill_n
 
 #include "array/memory/pool.h"

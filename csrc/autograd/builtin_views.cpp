@@ -1,4 +1,4 @@
-// autograd/builtin_views.cpp: operations that move no data. Their Tensors share the version of the memory.
+// autograd/builtin_views.cpp: record operations that move no data. Their Tensors share the version of the memory.
 #include "autograd/builtin.h"
 #include "autograd/state.h"
 

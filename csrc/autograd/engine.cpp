@@ -1,4 +1,4 @@
-// autograd/engine.cpp: what a run finds, in which order it goes, and what it leaves behind.
+// autograd/engine.cpp: collect the nodes of a run, order them, and clean up after it.
 #include "autograd/engine.h"
 
 #include <algorithm>  // std::push_heap

@@ -1,4 +1,4 @@
-// autograd/engine.h: the backward pass.
+// autograd/engine.h: run the backward pass.
 //
 // A Run walks the nodes that its roots lead to, on the thread that asked, newest first. It holds no lock and starts no
 // thread; another run may begin at any call of Python code, nested in this one or on another thread.

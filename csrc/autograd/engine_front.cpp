@@ -1,4 +1,4 @@
-// autograd/engine_front.cpp: what backward() and grad() are asked for, and what they return.
+// autograd/engine_front.cpp: read the arguments of backward() and grad(), and build their results.
 #include "autograd/engine.h"
 #include "autograd/numbers.h"
 #include "autograd/state.h"

@@ -1,4 +1,4 @@
-// autograd/fingerprint.cpp: a hash of the bytes of an array, at the speed of memory.
+// autograd/fingerprint.cpp: hash the bytes of an array, at the speed of memory.
 #include "autograd/fingerprint.h"
 
 #include <algorithm>  // std::min

@@ -1,4 +1,4 @@
-// autograd/fingerprint.h: whether the numbers of an array are still what they were.
+// autograd/fingerprint.h: tell whether the numbers of an array are still what they were.
 //
 // NumPy counts no writes. What a node saves, and somebody else can write into (an array of the caller, a buffer, what
 // x.numpy() gave away), is remembered by a hash of its bytes.

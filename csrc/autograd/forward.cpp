@@ -1,4 +1,4 @@
-// autograd/forward.cpp: the life of a run forward, calls within and without one, and tangents handed on.
+// autograd/forward.cpp: begin and end a run of forward mode, call within and without one, and hand on tangents.
 #include "autograd/forward.h"
 
 #include "autograd/grad_node.h"

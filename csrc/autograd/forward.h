@@ -1,4 +1,4 @@
-// autograd/forward.h: runs forward, in which Tensors carry tangents.
+// autograd/forward.h: run forward mode, in which Tensors carry tangents.
 //
 // A tangent belongs to the run that it came into being in, and moves along with what is computed while that run is
 // going on: on every thread, since a function may compute on threads of its own. After the end of the run it means

@@ -1,4 +1,4 @@
-// autograd/function.h: calling a Function, and the class behind it.
+// autograd/function.h: call a Function, and hold the class behind it.
 //
 // A FunctionClass holds what is found out about a subclass of Function when it is created. It is what `Name.apply` is:
 // calling it by vectorcall runs forward and, if some argument requires a gradient, records one node.

@@ -1,4 +1,4 @@
-// autograd/function_apply.cpp: from the arguments of apply to what forward returns.
+// autograd/function_apply.cpp: take the arguments of apply to what forward returns.
 #include <algorithm>
 #include <unordered_set>
 #include <vector>

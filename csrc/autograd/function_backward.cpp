@@ -1,4 +1,4 @@
-// autograd/function_backward.cpp: from the gradients of the outputs to those of the arguments.
+// autograd/function_backward.cpp: take the gradients of the outputs to those of the arguments.
 #include <algorithm>  // std::max
 #include <cstring>    // std::strstr
 

@@ -1,4 +1,4 @@
-// autograd/function_class.cpp: the type FunctionClass, made once for every subclass of pyop.Function.
+// autograd/function_class.cpp: define the type FunctionClass, made once for every subclass of pyop.Function.
 #include <cstddef>  // offsetof
 
 #include "autograd/engine.h"

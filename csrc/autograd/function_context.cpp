@@ -1,4 +1,4 @@
-// autograd/function_context.cpp: what ctx offers to forward, setup_context, backward and jvp.
+// autograd/function_context.cpp: provide ctx to forward, setup_context, backward and jvp.
 #include "autograd/engine.h"
 #include "autograd/function.h"
 #include "autograd/state.h"
@@ -242,12 +242,13 @@ PyMethodDef grad_node_context_methods[] = {
 
 PyGetSetDef grad_node_context_getset[] = {
     {"saved_tensors", saved_tensors, nullptr,
-     "What save_for_backward kept: arrays, or while recording Tensors with their history.", nullptr},
-    {"to_save", to_save, nullptr, "What save_for_backward was given, during the call.", nullptr},
-    {"saved_for_forward", saved_for_forward, nullptr, "What save_for_forward was given, during the call.", nullptr},
-    {"dirty_tensors", dirty_tensors, nullptr, "What mark_dirty was given, during the call.", nullptr},
-    {"non_differentiable", non_differentiable, nullptr, "What mark_non_differentiable was given, during the call.",
+     "Return what save_for_backward kept: arrays, or while recording Tensors with their history.", nullptr},
+    {"to_save", to_save, nullptr, "Return what save_for_backward was given, during the call.", nullptr},
+    {"saved_for_forward", saved_for_forward, nullptr, "Return what save_for_forward was given, during the call.",
      nullptr},
+    {"dirty_tensors", dirty_tensors, nullptr, "Return what mark_dirty was given, during the call.", nullptr},
+    {"non_differentiable", non_differentiable, nullptr,
+     "Return what mark_non_differentiable was given, during the call.", nullptr},
     {"needs_input_grad", needs_input_grad, nullptr,
      "One bool an argument: whether its gradient is wanted. In backward, by the run that asks.", nullptr},
     {"is_variable_input", is_variable_input, nullptr, "One bool an argument: whether it is a Tensor.", nullptr},

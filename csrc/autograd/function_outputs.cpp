@@ -1,4 +1,4 @@
-// autograd/function_outputs.cpp: what forward returned becomes what apply returns.
+// autograd/function_outputs.cpp: turn what forward returned into what apply returns.
 #include <algorithm>  // std::find
 
 #include "array/protocol/containers.h"

@@ -1,4 +1,4 @@
-// autograd/function_parts.h: what the files of Function share among themselves.
+// autograd/function_parts.h: share declarations among the files of Function.
 #pragma once
 
 #include "autograd/function.h"

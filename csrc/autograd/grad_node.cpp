@@ -1,4 +1,4 @@
-// autograd/grad_node.cpp: life and death of nodes.
+// autograd/grad_node.cpp: make and destroy nodes.
 //
 // Death is iterative. Dropping the last reference to a node drops those to the nodes before it, and so on for as many
 // nodes as were recorded. The first node that dies on a thread works as the undertaker: nodes that die while it drops

@@ -1,4 +1,4 @@
-// autograd/grad_node.h: GradNode, one step of a recorded computation, and at the same time the `ctx` of a Function.
+// autograd/grad_node.h: hold one step of a recorded computation, which is also the `ctx` of a Function (GradNode).
 //
 // One heap type, owned by Python's reference count alone:
 //

@@ -1,4 +1,4 @@
-// autograd/grad_node_type.cpp: the heap type of nodes, as Python sees it.
+// autograd/grad_node_type.cpp: define the heap type of nodes, as Python sees it.
 #include <cstddef>  // offsetof
 #include <vector>
 

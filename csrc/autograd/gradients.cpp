@@ -1,4 +1,4 @@
-// autograd/gradients.cpp: single gradients: made to fit, added, put into .grad.
+// autograd/gradients.cpp: fit single gradients to their arrays, add them, and put them into .grad.
 #include "autograd/builtin.h"
 #include "autograd/engine.h"
 #include "autograd/state.h"

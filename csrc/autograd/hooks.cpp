@@ -1,4 +1,4 @@
-// autograd/hooks.cpp: runs hooks, checks what they return, and hands out the handles that remove them.
+// autograd/hooks.cpp: run hooks, check what they return, and hand out the handles that remove them.
 #include "autograd/hooks.h"
 
 #include "autograd/engine.h"

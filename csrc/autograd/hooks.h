@@ -1,4 +1,4 @@
-// autograd/hooks.h: hooks on Tensors and nodes.
+// autograd/hooks.h: keep hooks on Tensors and nodes.
 //
 // Hooks are kept in dicts id -> callable, in the order of registration. Who runs them takes a copy of the list first:
 // a hook may remove itself or others.

@@ -1,4 +1,4 @@
-// autograd/modes.cpp: the context managers and scoped calls that change the modes of a thread.
+// autograd/modes.cpp: provide the context managers and scoped calls that change the modes of a thread.
 #include "autograd/modes.h"
 
 #include <vector>
@@ -125,10 +125,10 @@ PyObject* mode_undo(PyObject* self, PyObject*) {
 }
 
 PyMethodDef mode_methods[] = {
-    {"__enter__", mode_enter, METH_NOARGS, "Turns the modes on; returns itself."},
-    {"__exit__", mode_exit, METH_VARARGS, "Makes them what they were."},
-    {"_begin", mode_begin, METH_NOARGS, "Turns the modes on now; a `with` that follows only ends them."},
-    {"_undo", mode_undo, METH_NOARGS, "Undoes _begin."},
+    {"__enter__", mode_enter, METH_NOARGS, "Turn the modes on; return itself."},
+    {"__exit__", mode_exit, METH_VARARGS, "Make them what they were."},
+    {"_begin", mode_begin, METH_NOARGS, "Turn the modes on now; a `with` that follows only ends them."},
+    {"_undo", mode_undo, METH_NOARGS, "Undo _begin."},
     {},
 };
 PyType_Slot mode_slots[] = {

@@ -1,4 +1,4 @@
-// autograd/modes.h: the modes of a thread (autograd/state.h), as Python turns them on and off.
+// autograd/modes.h: turn the modes of a thread (autograd/state.h) on and off from Python.
 //
 // Context managers and calls in a mode are C++ for one reason: a KeyboardInterrupt may land before the first line of a
 // Python `__exit__` or `finally`, and the thread would then stay in the mode for ever (runtime/scoped_call.h).

@@ -1,4 +1,4 @@
-// autograd/numbers.cpp: finds NumPy's loop for plain operands and calls it, in place where nobody else sees the memory.
+// autograd/numbers.cpp: find NumPy's loop for plain operands and call it, in place where nobody else sees the memory.
 #include "autograd/numbers.h"
 
 #include <cmath>  // std::isfinite

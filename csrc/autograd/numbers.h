@@ -1,4 +1,4 @@
-// autograd/numbers.h: ufuncs on the arrays of Tensors.
+// autograd/numbers.h: apply ufuncs to the arrays of Tensors.
 //
 // A ufunc called through NumPy spends most of its time on its arguments when they are small. Where they are plain
 // (float64 or float32 in C order, all of one shape, single numbers among them), NumPy's own inner loop is called

@@ -1,5 +1,5 @@
-// autograd/plain_vjp.cpp: pyop.vjp of one op at arrays, which needs no record: what a record of one call holds is known
-// before it is made. Its arguments are remembered by prints of their numbers, as those of every transformation are.
+// autograd/plain_vjp.cpp: compute pyop.vjp of one op at arrays without a record: what that would hold is known before
+// the call. Its arguments are remembered by prints of their numbers, as those of every transformation are.
 //
 // What is not that plain (other cotangents, another transformation or run forward around, anomaly detection) is left to
 // the record, which Python makes of the same call without calling the op again.

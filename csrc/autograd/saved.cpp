@@ -1,4 +1,4 @@
-// autograd/saved.cpp: fingerprints, versions, and what is said when something saved has changed.
+// autograd/saved.cpp: take fingerprints and versions, and report changes of saved arrays.
 #include "autograd/saved.h"
 
 #include <cstddef>  // offsetof

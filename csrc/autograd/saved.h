@@ -1,4 +1,4 @@
-// autograd/saved.h: the arrays a node keeps for its backward.
+// autograd/saved.h: keep the arrays that a node needs for its backward.
 //
 //   Input    an argument: the Tensor itself, with the version of its memory
 //   Output   an own output: its array without the history (that would be a cycle), with the version of its memory;

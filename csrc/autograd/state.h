@@ -1,4 +1,4 @@
-// autograd/state.h: what autograd keeps for each thread.
+// autograd/state.h: hold the state of autograd for each thread.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// autograd/suspended_modes.cpp: the modes of generators and coroutines, which follow their suspensions.
+// autograd/suspended_modes.cpp: switch the modes of generators and coroutines with their suspensions.
 #include "autograd/suspended_modes.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// autograd/suspended_modes.h: modes that a generator or a coroutine has entered hold while it runs, and not for others.
+// autograd/suspended_modes.h: keep modes that a generator or coroutine has entered while it runs, not for others.
 //
 //     with no_grad():
 //         yield y          # whoever runs until the generator is resumed records

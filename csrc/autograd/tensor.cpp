@@ -1,4 +1,4 @@
-// autograd/tensor.cpp: how Tensors are made, tracked by the collector, and share versions.
+// autograd/tensor.cpp: make Tensors, track them for the collector, and share versions.
 #include "autograd/tensor.h"
 
 #include <new>  // std::nothrow

@@ -1,4 +1,4 @@
-// autograd/tensor.h: Tensor, an ndarray with gradient bookkeeping.
+// autograd/tensor.h: define Tensor, an ndarray with gradient bookkeeping.
 //
 // Who owns whom: a Tensor owns its array, its gradient and the node that made it (`grad_fn`). A leaf that requires a
 // gradient is reached from nodes through an accumulating node, which owns the leaf; the leaf points back at that node

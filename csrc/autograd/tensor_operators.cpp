@@ -1,4 +1,4 @@
-// autograd/tensor_operators.cpp: operators of Tensors, and NumPy's protocols on them.
+// autograd/tensor_operators.cpp: define the operators of Tensors, and NumPy's protocols on them.
 //
 // An operator whose operands need no gradient is the operator of their arrays. Anything else is recorded by
 // pyop/autograd/recording.py.

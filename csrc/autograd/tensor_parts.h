@@ -1,4 +1,4 @@
-// autograd/tensor_parts.h: the parts of the type Tensor that have files of their own.
+// autograd/tensor_parts.h: declare the parts of the type Tensor that have files of their own.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// autograd/tensor_type.cpp: the heap type pyop.Tensor; what it offers beyond this is added by pyop/autograd/tensor.py.
+// autograd/tensor_type.cpp: define the heap type pyop.Tensor; pyop/autograd/tensor.py adds the rest of its methods.
 #include <cstddef>  // offsetof
 #include <vector>
 
@@ -394,14 +394,16 @@ PyGetSetDef getset[] = {
     {"grad", get_grad, set_grad, "The gradient added up so far, a Tensor, or None.", nullptr},
     {"grad_fn", get_grad_fn, nullptr, "The node that made this Tensor; None for a leaf.", nullptr},
     {"requires_grad", get_requires_grad, set_requires_grad, "Whether what is done with it is recorded.", nullptr},
-    {"is_leaf", get_is_leaf, nullptr, "Whether it was made by the user and not by a recorded computation.", nullptr},
-    {"retains_grad", get_retains_grad, nullptr, "Whether retain_grad() was called.", nullptr},
-    {"output_nr", get_output, nullptr, "Which output of grad_fn it is.", nullptr},
-    {"_version", get_version, nullptr, "How often its memory was changed in place, as far as pyop knows.", nullptr},
+    {"is_leaf", get_is_leaf, nullptr, "Return whether it was made by the user and not by a recorded computation.",
+     nullptr},
+    {"retains_grad", get_retains_grad, nullptr, "Return whether retain_grad() was called.", nullptr},
+    {"output_nr", get_output, nullptr, "Return which output of grad_fn it is.", nullptr},
+    {"_version", get_version, nullptr, "Return how often its memory was changed in place, as far as pyop knows.",
+     nullptr},
     {"__class__", get_class, nullptr, "That of the array or scalar it stands for; type(t) is Tensor.", nullptr},
-    {"_watched", get_watched, nullptr, "Whether what is done with it is recorded or moved along.", nullptr},
+    {"_watched", get_watched, nullptr, "Return whether what is done with it is recorded or moved along.", nullptr},
     {"_numbers", get_numbers, nullptr, "The array, for who neither keeps it nor gives it to anybody.", nullptr},
-    {"_guarded", get_guarded, nullptr, "Whether its memory is also that of something recorded.", nullptr},
+    {"_guarded", get_guarded, nullptr, "Return whether its memory is also that of something recorded.", nullptr},
     {"_scalar", get_scalar, set_scalar, "Whether NumPy would have a scalar here.", nullptr},
     {"_argument", get_argument, set_argument, "Whether it is an argument of a function being differentiated.", nullptr},
     {"_opened", get_opened, set_opened, "Whether a transformation has made it for an argument.", nullptr},

@@ -1,4 +1,4 @@
-// autograd/tensor_writes.cpp: changes in place of what is recorded, and numbers that would leave the record.
+// autograd/tensor_writes.cpp: change recorded Tensors in place, and guard numbers that would leave the record.
 //
 // `y += b` runs NumPy's operator in place on a copy of y's numbers, so that dtype, casting, bits and errors are
 // NumPy's; the result is recorded as that of `y + b`, and y and the result change places: the handle y, which names and

@@ -1,5 +1,5 @@
-// autograd/transformations.cpp: what pyop.vjp and its kin, at arrays, ask of the record of the function they have
-// called.
+// autograd/transformations.cpp: answer what pyop.vjp and its kin, at arrays, ask of the record of the function they
+// have called.
 #include "autograd/transformations.h"
 
 #include <unordered_set>

@@ -1,4 +1,4 @@
-// autograd/transformations.h: the engine as pyop.vjp and its kin use it; the functions are Python's.
+// autograd/transformations.h: declare the engine as pyop.vjp and its kin use it; the functions are Python's.
 #pragma once
 
 #include "runtime/python.h"

@@ -1,4 +1,4 @@
-// entry/blas_calls.cpp: counts by groups of threads, so that many threads do not write to one place.
+// entry/blas_calls.cpp: count by groups of threads, so that many threads do not write to one place.
 #include "entry/blas_calls.h"
 
 #include <pthread.h>

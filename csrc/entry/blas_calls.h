@@ -1,4 +1,4 @@
-// entry/blas_calls.h: native calls that use BLAS, which ends before the process does.
+// entry/blas_calls.h: guard native calls that use BLAS, which ends before the process does.
 //
 // OpenBLAS takes its tables down when the process runs its last destructors. Threads that Python does not know may be
 // calling then: a call that is in a product would read through null. So such calls are counted, and when Python begins

@@ -1,4 +1,4 @@
-// entry/call.cpp: one call from C.
+// entry/call.cpp: make one call from C.
 #include <cstring>
 
 #include "entry/blas_calls.h"

@@ -1,5 +1,5 @@
-// entry/default_floats.h: threads of other libraries may take subnormal numbers for zero; NumPy's bits are made
-// without.
+// entry/default_floats.h: compute with subnormal numbers, as NumPy does, on threads of other libraries that may flush
+// them to zero.
 #pragma once
 
 #include <cfenv>

@@ -1,4 +1,4 @@
-// entry/entry.cpp: makes entries: what the arrays are, and whether the plan needs Python.
+// entry/entry.cpp: make entries: find what the arrays are, and whether the plan needs Python.
 #include "entry/entry.h"
 
 #include <algorithm>

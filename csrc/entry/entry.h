@@ -1,4 +1,4 @@
-// entry/entry.h: Entry, what a pyop_plan of include/pyop/entry.h is: the way into a plan from C.
+// entry/entry.h: define Entry, the pyop_plan of include/pyop/entry.h: the access to a plan from C.
 //
 //     pyop_plan_call  →  native: a tape (native_call.h)                             no Python, no lock, nothing shared
 //                     →  else: the GIL, arrays of the numbers, the Plan, its out=   copies

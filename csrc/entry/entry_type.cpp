@@ -1,4 +1,4 @@
-// entry/entry_type.cpp: what a Plan has for C, as Python sees it: attributes that are added to its type.
+// entry/entry_type.cpp: add the attributes for C to the type Plan, as Python sees them.
 #include "entry/entry.h"
 #include "entry/failure.h"
 #include "runtime/errors.h"
@@ -97,14 +97,15 @@ PyGetSetDef entry_attributes[] = {
     {"capsule", capsule, nullptr, "A PyCapsule named \"pyop.plan\" of the `pyop_plan*`, which keeps the plan alive.",
      nullptr},
     {"_arrays", arrays, nullptr,
-     "What C hands over and gets, lists of (name, dtype, shape); and how Python gets it: single, tuple, list or tree.",
+     "Return what C hands over and gets, lists of (name, dtype, shape); and how Python gets it: single, tuple, list or "
+     "tree.",
      nullptr},
     {"_call_keeping", keeping, nullptr,
      "The address of pyop_plan_call for who asks _take_failure() what was raised, and not PyErr_Occurred().", nullptr},
     {"_call_later", raising_later, nullptr,
      "The address of pyop_plan_call for who looks at no errors: they are raised when the thread returns to Python.",
      nullptr},
-    {"_without_python", is_native, nullptr, "Whether a call from C computes without Python.", nullptr},
+    {"_without_python", is_native, nullptr, "Return whether a call from C computes without Python.", nullptr},
     {},
 };
 

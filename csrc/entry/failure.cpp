@@ -1,4 +1,4 @@
-// entry/failure.cpp: keeps messages and exceptions by thread.
+// entry/failure.cpp: keep messages and exceptions by thread.
 #include "entry/failure.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// entry/failure.h: what the last call from C that failed on a thread had to say.
+// entry/failure.h: keep what the last failed call from C on a thread had to report.
 //
 // The exception is kept for a thread that has no GIL to have it set: by a SharedRef, since such a thread may end at any
 // time, with Python or without.

@@ -1,4 +1,4 @@
-// entry/low_level.cpp: the functions of which a scipy.LowLevelCallable is made, one for each way in which SciPy calls.
+// entry/low_level.cpp: define the functions of a scipy.LowLevelCallable, one for each signature of SciPy's.
 //
 // The numbers that SciPy has side by side are cut into the inputs of the plan, and its results are put side by side.
 // Who calls holds the GIL and has come from Python. ndimage is told that a call failed and raises what is set; quad is

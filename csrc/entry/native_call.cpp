@@ -1,4 +1,4 @@
-// entry/native_call.cpp: records a program, and runs its tape on addresses.
+// entry/native_call.cpp: record a program, and run its tape on addresses.
 #include "entry/native_call.h"
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// entry/native_call.h: NativeCall, a plan as a tape that needs no Python: numbers and small arrays into its cells, and
-// results out of them.
+// entry/native_call.h: run a plan as a tape that needs no Python: numbers and small arrays into its cells, and results
+// out of them (NativeCall).
 //
 // Arrays of few elements are copied into cells, so that they may lie anywhere and be written over by results; larger
 // ones are read where they lie, by element or by parts. What is no tape, such as a plan that computes with large arrays

@@ -1,4 +1,4 @@
-// entry/ort_c_api.h: of ONNX Runtime's C API what operators of pyop's need, as its versions from 17 on have it.
+// entry/ort_c_api.h: declare what pyop's operators need of ONNX Runtime's C API, from its version 17 on.
 //
 // The API is a table of functions whose places never change. Only the places that are used are named here.
 #pragma once

@@ -1,4 +1,4 @@
-// entry/ort_call.cpp: ops and plans as operators of ONNX Runtime, on the memory of its tensors.
+// entry/ort_call.cpp: run ops and plans as operators of ONNX Runtime, on the memory of its tensors.
 //
 // ONNX Runtime loads a library and calls its RegisterCustomOps, which here adds what pyop.interop.onnxruntime has
 // declared just before on the same thread. An operator and its domain are never dropped: nobody tells when the last

@@ -1,5 +1,5 @@
-// entry/xla_c_api.h: of XLA's C API for typed handlers (0.3) what calls on the CPU need. From XLA, without its comments
-// and what is not needed; see LICENSES/Apache-2.0.txt.
+// entry/xla_c_api.h: declare the part of XLA's C API for typed handlers (0.3) that calls on the CPU need. From XLA,
+// without its comments and what is not needed; see LICENSES/Apache-2.0.txt.
 /* Copyright 2023 The OpenXLA Authors.
 
 Licensed under the Apache License, Version 2.0 (the "License");

@@ -1,4 +1,4 @@
-// entry/xla_call.cpp: plans called by XLA, and so by what JAX compiles, on the memory of XLA's buffers.
+// entry/xla_call.cpp: let XLA, and so what JAX compiles, call plans on the memory of XLA's buffers.
 //
 // One handler serves all plans. A call names its plan by the attributes `plan`, the address of an Entry, and `process`,
 // a number that this process has chosen: an executable that was kept in a file has another, and is refused.

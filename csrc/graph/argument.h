@@ -1,4 +1,4 @@
-// graph/argument.h: the arguments of the call of a PyNode, in the order of the function's parameters.
+// graph/argument.h: hold the arguments of the call of a PyNode, in the order of the function's parameters.
 #pragma once
 
 #include "graph/node.h"

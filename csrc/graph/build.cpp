@@ -1,4 +1,4 @@
-// graph/build.cpp: which graph a call belongs to, and constants and calls added to it.
+// graph/build.cpp: find which graph a call belongs to, and add constants and calls to it.
 #include "graph/build.h"
 
 #include <vector>

@@ -1,4 +1,4 @@
-// graph/build.h: adding nodes to a graph from arrays, Values and calls; and which graph is being built.
+// graph/build.h: add nodes to a graph from arrays, Values and calls, and tell which graph is being built.
 #pragma once
 
 #include "graph/value.h"

@@ -1,4 +1,4 @@
-// graph/graph.cpp: adds nodes under unique names, interns the lines that made them, and ends a graph.
+// graph/graph.cpp: add nodes under unique names, intern the lines that made them, and end a graph.
 #include "graph/graph.h"
 
 #include "runtime/errors.h"

@@ -1,4 +1,4 @@
-// graph/graph.h: Graph, the nodes of a computation in creation order. Append-only.
+// graph/graph.h: hold the nodes of a computation in creation order (Graph). Append-only.
 //
 // The C++ class holds the data; GraphObject is its Python object (`pyop._core.GraphBase`, which
 // python/pyop/graph/graph.py extends). Values, nodes' handles and plans keep the Python object alive, so that the

@@ -1,4 +1,4 @@
-// graph/graph_type.cpp: GraphBase, the Python object of a Graph. python/pyop/graph/graph.py extends it with
+// graph/graph_type.cpp: define GraphBase, the Python object of a Graph. python/pyop/graph/graph.py extends it with
 // everything that need not be fast.
 #include "array/call/checked_call.h"
 #include "array/protocol/scalar_operator.h"
@@ -272,8 +272,8 @@ PyMethodDef graph_methods[] = {
      METH_VARARGS | METH_KEYWORDS,
      "_add_call(fn, inputs, name, specs=None, contract=None, order=None, statics=None, kwnames=None, stateful=False, "
      "lends=True, scalar=None, of_scalars=False) -> Node"},
-    {"__enter__", graph_enter, METH_NOARGS, "Makes this the graph being built on this thread; returns itself."},
-    {"__exit__", graph_exit, METH_VARARGS, "Undoes __enter__."},
+    {"__enter__", graph_enter, METH_NOARGS, "Make this the graph being built on this thread; return itself."},
+    {"__exit__", graph_exit, METH_VARARGS, "Undo __enter__."},
     {"_limit", graph_limit, METH_O, "_limit(nodes): so many at most, in a trace."},
     {"_watch", graph_watch, METH_O, "_watch(variable): see _crossed()."},
     {"_crossed", graph_crossed, METH_NOARGS,

@@ -1,4 +1,4 @@
-// graph/infer.cpp: what a contract promises of its outputs, given what is known of the inputs.
+// graph/infer.cpp: infer what a contract promises of its outputs, given what is known of the inputs.
 //
 // Plain contracts are worked out here; the rest (expressions, variadics, type variables, gufuncs, abstract
 // functions) is asked of Signature.infer in Python, once per node.

@@ -1,4 +1,4 @@
-// graph/node.cpp: what a node refers to, for the cycle collector.
+// graph/node.cpp: visit what a node refers to, for the cycle collector.
 #include "graph/node.h"
 
 #include "array/protocol/scalar_operator.h"

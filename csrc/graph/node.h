@@ -1,4 +1,4 @@
-// graph/node.h: Node and its kinds: one application of an operation inside a graph.
+// graph/node.h: define Node and its kinds: one application of an operation inside a graph.
 //
 // A Graph owns its nodes and only ever appends; a node never changes after it was added (but for `absorb`), so an index
 // is a lasting name for it and plans may point into it. What a node owns of Python it owns through SharedRef,

@@ -1,4 +1,4 @@
-// graph/node_handle.cpp: pyop.Node, the Python handle of a node, for looking at a graph.
+// graph/node_handle.cpp: define pyop.Node, the Python handle of a node, for looking at a graph.
 #include "graph/value.h"
 #include "runtime/shown_place.h"
 
@@ -134,13 +134,13 @@ PyGetSetDef node_getset[] = {
     {"_results", node_results, nullptr, "As `outputs`, for whoever has just added the node.", nullptr},
     {"index", node_index, nullptr, "Its number in creation order.", nullptr},
     {"graph", node_graph, nullptr, "The graph it belongs to.", nullptr},
-    {"stateful", node_stateful, nullptr, "Whether it has effects beyond its outputs.", nullptr},
-    {"origin", node_origin, nullptr, "Where it was created: 'file:line'.", nullptr},
+    {"stateful", node_stateful, nullptr, "Return whether it has effects beyond its outputs.", nullptr},
+    {"origin", node_origin, nullptr, "Return where it was created: 'file:line'.", nullptr},
     {"function", node_function, nullptr, "The Python callable it owns, or None.", nullptr},
-    {"contract", node_contract, nullptr, "What the function declares, or None.", nullptr},
-    {"_lends", node_lends, nullptr, "Whether its arguments go out read-only.", nullptr},
-    {"_of_scalars", node_of_scalars, nullptr, "Whether it is an operator between scalars, and function its ufunc.",
-     nullptr},
+    {"contract", node_contract, nullptr, "Return what the function declares, or None.", nullptr},
+    {"_lends", node_lends, nullptr, "Return whether its arguments go out read-only.", nullptr},
+    {"_of_scalars", node_of_scalars, nullptr,
+     "Return whether it is an operator between scalars, and function its ufunc.", nullptr},
     {"_form", node_statics, nullptr, "(order, statics, kwnames) of the call, or None.", nullptr},
     {},
 };

@@ -1,4 +1,4 @@
-// graph/opened.cpp: whose argument a memory is, and what it holds at the first write.
+// graph/opened.cpp: find whose argument a memory is, and what it holds at the first write.
 #include "graph/opened.h"
 
 #include "graph/build.h"

@@ -1,4 +1,4 @@
-// graph/opened.h: writes by a function that is differentiated, where its argument lies.
+// graph/opened.h: handle writes by a function that is differentiated, where its argument lies.
 //
 // A derivative is by what an argument holds at entry: a node of its own, `opened` (python/pyop/transforms/marker.py),
 // which shows the caller's memory. With the first write there that node becomes what the whole memory holds, so that

@@ -1,5 +1,5 @@
-// graph/small_array.h: a fixed-length array that keeps up to N items inline. Most nodes have one or two
-// inputs and one output, and a million of them should not cost a million extra allocations.
+// graph/small_array.h: hold a fixed-length array that keeps up to N items inline. Most nodes have one or two inputs
+// and one output, and a million of them should not cost a million extra allocations.
 #pragma once
 
 #include <algorithm>  // std::copy_n

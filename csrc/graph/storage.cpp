@@ -1,5 +1,5 @@
-// graph/storage.cpp: who shows which memory, what it holds after a write, and the refusals of writes of which it is not
-// known who would see them.
+// graph/storage.cpp: track which Value shows which memory, what it holds after a write, and refuse writes that others
+// might see.
 #include "graph/storage.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// graph/storage.h: what memory a Value shows, and what it is after somebody has written there.
+// graph/storage.h: tell what memory a Value shows, and what it is after a write there.
 //
 // A Value that a computation has made shows memory of its own: it has no Storage. One is made when a second handle
 // comes to show the same memory (a view), or may (a function returned what could be its argument). Inputs of the graph

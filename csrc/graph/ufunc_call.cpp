@@ -1,5 +1,5 @@
-// graph/ufunc_call.cpp: a ufunc applied to Values becomes a node, without a detour through Python where dtype
-// and shape are simple. The result dtype of (ufunc, operand dtypes) is asked of NumPy once and remembered.
+// graph/ufunc_call.cpp: add a node for a ufunc applied to Values, without a detour through Python where dtype and
+// shape are simple. The result dtype of (ufunc, operand dtypes) is asked of NumPy once and remembered.
 #include <algorithm>
 #include <array>
 #include <string_view>

@@ -1,4 +1,4 @@
-// graph/value.cpp: the type Value: what is known of it, and NumPy's two protocols.
+// graph/value.cpp: define the type Value: what is known of it, and NumPy's two protocols.
 #include "graph/value.h"
 
 #include "graph/build.h"
@@ -232,19 +232,19 @@ PyObject* value_as_index(PyObject* self) {
 
 PyGetSetDef value_getset[] = {
     {"name", value_name, nullptr, "The name of the node; with ':k' for output k > 0.", nullptr},
-    {"spec", value_spec, nullptr, "What is known of dtype and shape, as a Spec.", nullptr},
+    {"spec", value_spec, nullptr, "Return what is known of dtype and shape, as a Spec.", nullptr},
     {"shape", value_shape, nullptr, "Tuple of int, Dim (symbolic) or None (unknown); None if the rank is unknown.",
      nullptr},
     {"dtype", value_dtype, nullptr, "The dtype, or None if unknown.", nullptr},
     {"ndim", value_ndim, nullptr, "The number of dimensions, or None if unknown.", nullptr},
-    {"_is_scalar", value_is_scalar, nullptr, "Whether NumPy has a scalar here, and no array; None if unknown.",
+    {"_is_scalar", value_is_scalar, nullptr, "Return whether NumPy has a scalar here, and no array; None if unknown.",
      nullptr},
-    {"__class__", value_class, nullptr, "What NumPy has here: ndarray, or the type of a scalar.", nullptr},
+    {"__class__", value_class, nullptr, "Return what NumPy has here: ndarray, or the type of a scalar.", nullptr},
     {"_text", value_text, nullptr, "'U' or 'S' where str or bytes of any length is declared; else None.", nullptr},
     {"graph", value_graph, nullptr, "The graph this Value belongs to.", nullptr},
     {"node", value_node, nullptr, "The node that computes this Value.", nullptr},
     {"_key", value_key, nullptr, "A number that identifies the output within its graph.", nullptr},
-    {"output_index", value_index, nullptr, "Which output of the node this is.", nullptr},
+    {"output_index", value_index, nullptr, "Return which output of the node this is.", nullptr},
     {},
 };
 

@@ -1,4 +1,4 @@
-// graph/value.h: Value, the Python handle of one output of a node, and NodeHandle, that of a whole node.
+// graph/value.h: define Value, the Python handle of one output of a node, and NodeHandle, that of a whole node.
 //
 // A handle is a graph and an index, and knows what else shows its memory (graph/storage.h). A write moves it to another
 // index: so all names of the handle see it; other handles of the same memory follow when they are read (`current`).

@@ -1,4 +1,4 @@
-// graph/value_attributes.cpp: what a Value says it is, and what becomes of attributes that only NumPy's object has. A
+// graph/value_attributes.cpp: define a Value's attributes, and refuse those that only NumPy's object has. A
 // function may ask for those and go another way where they are missing, so what NumPy has is a refusal, no
 // AttributeError.
 #include <array>

@@ -1,5 +1,5 @@
-// graph/value_in_place.cpp: augmented assignment. `y += 1` writes into NumPy's array, so that all names of it see that;
-// here the handle moves on to the node that computes the new numbers. A scalar is not written but bound anew.
+// graph/value_in_place.cpp: assign to Values in place. `y += 1` writes into NumPy's array, so that all names of it see
+// that; here the handle moves on to the node that computes the new numbers. A scalar is not written but bound anew.
 #include <array>
 
 #include "array/protocol/operators.h"

@@ -1,4 +1,4 @@
-// graph/value_item.cpp: the commonest indices, an integer or a slice of numbers, without the rules of Python
+// graph/value_item.cpp: index by the commonest keys, an integer or a slice of numbers, without the rules of Python
 // (python/pyop/functions/indexing/spec.py), which take twenty times as long: most of the time of tracing short
 // functions.
 #include "graph/value_item.h"

@@ -1,4 +1,4 @@
-// graph/value_item.h: indexing a Value of known size by an integer or a slice of numbers.
+// graph/value_item.h: index a Value of known size by an integer or a slice of numbers.
 #pragma once
 
 #include "graph/value.h"

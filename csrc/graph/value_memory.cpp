@@ -1,4 +1,4 @@
-// graph/value_memory.cpp: what Python's rules tell a Value about the memory that it shows, and ask (graph/storage.h).
+// graph/value_memory.cpp: let Python's rules set and read the memory that a Value shows (graph/storage.h).
 #include "graph/storage.h"
 
 namespace pyop {
@@ -140,20 +140,20 @@ constexpr PyMethodDef memory_methods[] = {
      "_show(base, read_only, certain): this Value, new, is a view of `base`, or (not certain) perhaps a copy."},
     {"_show_or_copy", show_or_copy_method, METH_O,
      "This Value, new, is a view of another or a copy, which the graph finds when it runs; False if that cannot be."},
-    {"_is_related", is_related, METH_O, "Whether another Value shows the same memory, or may."},
+    {"_is_related", is_related, METH_O, "Return whether another Value shows the same memory, or may."},
     {"_may_show", may_show, METH_VARARGS,
      "_may_show(bases, captured=False): this Value, new, may show the memory of these, or (captured) of an array."},
     {"_set_read_only", set_read_only, METH_NOARGS, "NumPy's array there is read-only."},
-    {"_is_read_only", is_read_only, METH_NOARGS, "Whether NumPy's array there is known to be read-only."},
-    {"_check_writable", check_writable_method, METH_O, "Raises if a write by this operation would be seen by others."},
+    {"_is_read_only", is_read_only, METH_NOARGS, "Return whether NumPy's array there is known to be read-only."},
+    {"_check_writable", check_writable_method, METH_O, "Raise if a write by this operation would be seen by others."},
     {"_lent", lent, METH_NOARGS, "Another handle of what this one is now, which cannot be written."},
-    {"_shares_memory", shares_memory, METH_O, "Whether another Value shows the same memory, or a part of it."},
+    {"_shares_memory", shares_memory, METH_O, "Return whether another Value shows the same memory, or a part of it."},
     {"_apart", apart, METH_NOARGS, "Another handle of what this one is now, of memory of its own."},
-    {"_root", root, METH_NOARGS, "What the whole memory that it shows holds now."},
+    {"_root", root, METH_NOARGS, "Return what the whole memory that it shows holds now."},
     {"_is_written", is_written, METH_NOARGS, "Of an input that is lent: whether its memory holds something else now."},
     {"_is_alone", is_alone, METH_NOARGS,
-     "Whether it shows memory that the function has made and no other Value shows."},
-    {"_views", views, METH_NOARGS, "How it shows that: of each view the node, which output, and of what."},
+     "Return whether it shows memory that the function has made and no other Value shows."},
+    {"_views", views, METH_NOARGS, "Return how it shows that: of each view the node, which output, and of what."},
     {"_write_root", write_root_method, METH_O, "_write_root(root): the whole memory that it shows holds this now."},
     {"_log_writes", log_writes, METH_O | METH_STATIC,
      "_log_writes(list): adds every write on this thread to it, or (None) nowhere; returns where they went before."},

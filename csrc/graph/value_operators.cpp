@@ -1,4 +1,4 @@
-// graph/value_operators.cpp: Value's operators are NumPy's ufuncs.
+// graph/value_operators.cpp: define Value's operators as NumPy's ufuncs.
 #include <array>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// graph/value_sequence.cpp: the slots behind len(), iteration and `in` of a Value.
+// graph/value_sequence.cpp: implement the slots behind len(), iteration and `in` of a Value.
 //
 // Slots, and no methods given to the type from Python, which would leave their names in its dict
 // (array/protocol/stand_in.h).

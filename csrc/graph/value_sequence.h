@@ -1,4 +1,4 @@
-// graph/value_sequence.h: len(), iteration and `in` of Values, and the names of methods that only arrays have.
+// graph/value_sequence.h: declare len(), iteration and `in` of Values, and the names of methods that only arrays have.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// graph/value_spec.cpp: specs and symbolic sizes interned, to and from their Python objects.
+// graph/value_spec.cpp: intern specs and symbolic sizes, and convert them to and from their Python objects.
 #include "graph/value_spec.h"
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// graph/value_spec.h: what is known of a Value before it is computed: dtype and sizes, interned per graph.
+// graph/value_spec.h: hold what is known of a Value before it is computed: dtype and sizes, interned per graph.
 //
 // A size is an int64: >= 0 is known, kUnknownSize is not, and below that stands a symbolic size (a Dim of
 // python/pyop/declare/dims.py, interned for the process: kUnknownSize - 1 - index).

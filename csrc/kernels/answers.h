@@ -1,4 +1,4 @@
-// kernels/answers.h: loops whose results are bools, of numbers of four and eight bytes.
+// kernels/answers.h: loop over numbers of four and eight bytes with bool results.
 //
 // Compilers make such loops of narrow pieces: the answers of a vector fill a quarter or an eighth of one. Here those of
 // 32 elements are packed into one vector of bytes. What is left over is done a vector at a time, the last one padded

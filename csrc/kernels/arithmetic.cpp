@@ -1,4 +1,4 @@
-// kernels/arithmetic.cpp: + - * / and functions of one number.
+// kernels/arithmetic.cpp: compute + - * / and functions of one number.
 #include "kernels/loops.h"
 #include "kernels/quiet.h"
 

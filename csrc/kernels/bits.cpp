@@ -1,4 +1,4 @@
-// kernels/bits.cpp: logic of truth values and of bits, and shifts.
+// kernels/bits.cpp: compute logic of truth values and of bits, and shifts.
 #include "kernels/loops.h"
 
 namespace pyop::PYOP_KERNEL_LEVEL {

@@ -1,4 +1,4 @@
-// kernels/cast.cpp: from one element type to another, as NumPy's safe and same-kind casts.
+// kernels/cast.cpp: convert from one element type to another, as NumPy's safe and same-kind casts.
 #include "kernels/loops.h"
 
 namespace pyop::PYOP_KERNEL_LEVEL {

@@ -1,4 +1,4 @@
-// kernels/comparison.cpp: what answers with a bool about numbers: < <= > >= == != and classes of floats.
+// kernels/comparison.cpp: compute bools of numbers: < <= > >= == != and classes of floats.
 #include <limits>  // std::numeric_limits
 
 #include "kernels/answers.h"

@@ -1,4 +1,4 @@
-// kernels/extremum.cpp: minimum and maximum.
+// kernels/extremum.cpp: compute minimum and maximum.
 //
 // Of floats: a NaN wins over a number and the first NaN over the second; of equal numbers the second is taken, which
 // tells zeros of different sign apart. That is what NumPy's loops do on x86 at every length and stride; on other

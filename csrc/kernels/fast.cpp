@@ -1,4 +1,4 @@
-// kernels/fast.cpp: precision="fast": transcendental functions in vectors, at most 4 units in the last place off.
+// kernels/fast.cpp: compute transcendental functions in vectors for precision="fast", to 4 units in the last place.
 //
 // They are glibc's libmvec, found at run time: a wheel for older systems cannot be linked against it, and what is not
 // found (another system, a function that this glibc does not have yet) is simply no kernel, so that NumPy's loop

@@ -1,4 +1,4 @@
-// kernels/flags.h: floating-point flags, put back after what raised them without meaning it.
+// kernels/flags.h: put floating-point flags back after code that raised them without meaning it.
 #pragma once
 
 #include "kernels/loops.h"

@@ -1,5 +1,5 @@
-// kernels/fused.cpp: + - * / with a number; two or three of + - * / in one pass, as + - * / of which one or both
-// operands are + - * /; and sums with a product in them with one more operation on them.
+// kernels/fused.cpp: compute + - * / with a number; two or three of + - * / in one pass, as + - * / of which one or
+// both operands are + - * /; and sums with a product in them with one more operation on them.
 //
 // Each operation rounds by itself, so the bits are those of one pass an operation; what is saved is the traffic of
 // the intermediate results.

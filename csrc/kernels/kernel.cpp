@@ -1,4 +1,4 @@
-// kernels/kernel.cpp: names of operations, and the choice of a level.
+// kernels/kernel.cpp: name the operations, and choose a level.
 #include "kernels/kernel.h"
 
 #include <array>    // std::array

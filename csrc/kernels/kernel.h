@@ -1,4 +1,4 @@
-// kernels/kernel.h: pyop's own loops over short contiguous blocks.
+// kernels/kernel.h: run pyop's own loops over short contiguous blocks.
 //
 // A plan runs an elementwise group in blocks of 64 to 1024 elements that stay in the first cache. NumPy's loops cost
 // about 15 ns a call, too much for such blocks, so the common operations have kernels here; everything else goes

@@ -1,4 +1,4 @@
-// kernels/level.cpp: the table of one level.
+// kernels/level.cpp: fill the table of one level.
 #include "kernels/level.h"
 
 #include "kernels/loops.h"

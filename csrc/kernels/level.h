@@ -1,4 +1,4 @@
-// kernels/level.h: the same kernels, compiled for several generations of processors.
+// kernels/level.h: compile the same kernels for several generations of processors.
 //
 // Every source of this folder that includes loops.h is compiled once a level, inside a namespace named after the
 // level, and only ever calls functions of that namespace or compiler built-ins: code for new instructions must not

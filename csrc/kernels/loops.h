@@ -1,4 +1,4 @@
-// kernels/loops.h: the loops all kernels are made of, and choice by element type. Compiled once a level (level.h).
+// kernels/loops.h: define the loops of all kernels, and choose by element type. Compiled once a level (level.h).
 //
 // A function of elements is a struct with a static template `of`; the compiler turns its loop into vectors. That is
 // exact: these sources are compiled without contraction (no fused multiply-add), with trapping semantics (nothing is

@@ -1,4 +1,4 @@
-// kernels/move.cpp: operands that are not contiguous, to and from blocks that are.
+// kernels/move.cpp: move operands that are not contiguous to and from blocks that are.
 #include "kernels/loops.h"
 
 namespace pyop::PYOP_KERNEL_LEVEL {

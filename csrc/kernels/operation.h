@@ -1,5 +1,5 @@
-// kernels/operation.h: what a kernel may be asked for. All that the sources of kernels themselves include: they are
-// many, and compiled for several processors, so that a header of the standard library here is parsed forty times.
+// kernels/operation.h: list what a kernel may be asked for. All that the sources of kernels themselves include: they
+// are many, and compiled for several processors, so that a header of the standard library here is parsed forty times.
 #pragma once
 
 #include <cstddef>  // std::ptrdiff_t, std::size_t

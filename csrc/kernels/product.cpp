@@ -1,4 +1,4 @@
-// kernels/product.cpp: products of small matrices, of which a call of BLAS takes longer than their arithmetic.
+// kernels/product.cpp: multiply small matrices, of which a call of BLAS takes longer than their arithmetic.
 #include "kernels/loops.h"
 
 #include <iterator>  // std::size

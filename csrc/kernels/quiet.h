@@ -1,4 +1,4 @@
-// kernels/quiet.h: comparisons of numbers that leave the floating-point flags alone, as NumPy's do.
+// kernels/quiet.h: compare numbers without touching the floating-point flags, as NumPy does.
 //
 // The instructions that compilers choose for < and for the smaller of two numbers raise "invalid" for a NaN, also for
 // __builtin_isless once it is made a vector. From AVX on there are quiet ones, used here by hand; before, the flags

@@ -1,4 +1,4 @@
-// kernels/rounding.cpp: floor, ceil, trunc and rint.
+// kernels/rounding.cpp: compute floor, ceil, trunc and rint.
 //
 // Compiled without trapping semantics, or g++ makes no vectors of them: it fears for flags of denormals, which these
 // instructions do not raise.

@@ -1,4 +1,4 @@
-// kernels/select.cpp: where(condition, x, y), for elements of any meaning.
+// kernels/select.cpp: compute where(condition, x, y), for elements of any meaning.
 #include "kernels/loops.h"
 
 #if defined(__AVX2__)

@@ -1,4 +1,4 @@
-// kernels/sum.cpp: sums of several terms in one pass: each term is read once, and nothing between is stored.
+// kernels/sum.cpp: sum several terms in one pass: each term is read once, and nothing between is stored.
 #include "kernels/sum.h"
 
 #include "kernels/loops.h"

@@ -1,4 +1,4 @@
-// kernels/sum.h: sums of several terms in one pass, as a stencil has them.
+// kernels/sum.h: sum several terms in one pass, as a stencil has them.
 #pragma once
 
 #include "kernels/operation.h"

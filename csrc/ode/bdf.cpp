@@ -1,4 +1,4 @@
-// ode/bdf.cpp: BDF, backward differentiation formulas of order 1 to 5, with steps of a size that is kept for a while.
+// ode/bdf.cpp: implement BDF, backward differentiation formulas of order 1 to 5, with quasi-constant steps.
 //
 // L. F. Shampine, M. W. Reichelt, The MATLAB ODE suite, SIAM J. Sci. Comput. 18 (1997): the modified formulas (NDF) on
 // backward differences, which are transformed when the size of the step changes.

@@ -1,4 +1,4 @@
-// ode/blas.cpp: np.dot's choice among the functions of BLAS, by shapes.
+// ode/blas.cpp: choose among the functions of BLAS by shapes, as np.dot does.
 #include "ode/blas.h"
 
 #include <algorithm>

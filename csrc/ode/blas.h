@@ -1,4 +1,4 @@
-// ode/blas.h: Blas, the functions of BLAS and LAPACK that SciPy has, by pointer, and `dot`, which is np.dot by them.
+// ode/blas.h: hold the functions of BLAS and LAPACK that SciPy has, by pointer, and compute np.dot by them (Blas).
 //
 // What is summed in which order is BLAS's to choose. So that an integration has SciPy's own bits, it calls for each
 // product what NumPy calls for that, with the same shapes and orders; a library that is loaded already is no code here.

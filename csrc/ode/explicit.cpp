@@ -1,5 +1,5 @@
-// ode/explicit.cpp: explicit Runge-Kutta methods: RK23, RK45 and DOP853, of which only the coefficients differ, the
-// estimate of the error and what is between steps.
+// ode/explicit.cpp: implement explicit Runge-Kutta methods: RK23, RK45 and DOP853, of which only the coefficients
+// differ, the estimate of the error and what is between steps.
 //
 // E. Hairer, S. P. Nørsett, G. Wanner, Solving Ordinary Differential Equations I, II.4 and II.6.
 #include <algorithm>

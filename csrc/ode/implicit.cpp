@@ -1,5 +1,5 @@
-// ode/implicit.cpp: Jacobians by differences whose width is adapted from one to the next, as the MATLAB ODE suite has
-// them (L. F. Shampine, M. W. Reichelt, SIAM J. Sci. Comput. 18, 1997), and LAPACK.
+// ode/implicit.cpp: compute Jacobians by differences whose width is adapted from one to the next, as the MATLAB ODE
+// suite has them (L. F. Shampine, M. W. Reichelt, SIAM J. Sci. Comput. 18, 1997), and LAPACK.
 #include "ode/implicit.h"
 
 #include <algorithm>

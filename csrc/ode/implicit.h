@@ -1,5 +1,5 @@
-// ode/implicit.h: Implicit, what methods that solve equations in each step share: the Jacobian, derived or by
-// differences, and matrices in factors.
+// ode/implicit.h: share what methods that solve equations in each step need: the Jacobian, derived or by differences,
+// and matrices in factors (Implicit).
 #pragma once
 
 #include <limits>

@@ -1,4 +1,4 @@
-// ode/integrate.cpp: step by step.
+// ode/integrate.cpp: integrate step by step.
 #include "ode/integrate.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// ode/integrate.h: Integration, an initial value problem while it is solved, and what is kept of it.
+// ode/integrate.h: solve an initial value problem, and keep its results (Integration).
 //
 //     advance   steps until the end, a failure, or a step in which events happen; the GIL is given up for it where no
 //               plan needs Python

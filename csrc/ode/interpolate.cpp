@@ -1,4 +1,4 @@
-// ode/interpolate.cpp: the state within a step.
+// ode/interpolate.cpp: interpolate the state within a step.
 #include <algorithm>
 
 #include "ode/solver.h"

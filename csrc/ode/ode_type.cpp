@@ -1,5 +1,5 @@
-// ode/ode_type.cpp: Integration as Python sees it, `_core._Integration`, which python/pyop/interop/ode.py alone makes.
-// Numbers come and go as bytes.
+// ode/ode_type.cpp: define Integration as Python sees it, `_core._Integration`, which python/pyop/interop/ode.py alone
+// makes. Numbers come and go as bytes.
 #include <cstring>
 #include <optional>
 
@@ -263,7 +263,7 @@ PyMethodDef methods[] = {
 };
 
 PyGetSetDef attributes[] = {
-    {"native", is_native, nullptr, "Whether all plans compute without Python.", nullptr},
+    {"native", is_native, nullptr, "Return whether all plans compute without Python.", nullptr},
     {},
 };
 

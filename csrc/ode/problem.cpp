@@ -1,4 +1,4 @@
-// ode/problem.cpp: calls of plans, the first step, signals.
+// ode/problem.cpp: call plans, choose the first step, and check signals.
 #include "ode/problem.h"
 
 #include <cmath>

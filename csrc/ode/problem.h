@@ -1,4 +1,4 @@
-// ode/problem.h: Problem, an initial value problem: plans that are called by address, from where to where, how exactly.
+// ode/problem.h: describe an initial value problem: plans, called by address, its span and tolerances.
 //
 // An integration belongs to one thread at a time, which may have given up the GIL; any number of them run at once, also
 // of the same plans. A plan that fails throws PlanFailed, which ends the run (integrate.cpp).

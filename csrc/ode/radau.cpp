@@ -1,4 +1,4 @@
-// ode/radau.cpp: Radau, the implicit Runge-Kutta method Radau IIA of order 5.
+// ode/radau.cpp: implement Radau, the implicit Runge-Kutta method Radau IIA of order 5.
 //
 // E. Hairer, G. Wanner, Solving Ordinary Differential Equations II, IV.8: the stages are transformed into one real and
 // one complex system, which are solved by simplified Newton iterations.

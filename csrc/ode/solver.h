@@ -1,4 +1,4 @@
-// ode/solver.h: Solver, a method of integration: steps, and what is between them.
+// ode/solver.h: define a method of integration: steps, and what is between them (Solver).
 //
 // The control of steps, the norms of errors and the interpolation are those of scipy.integrate.solve_ivp, in the same
 // order of operations, so that steps and results are the same. A segment is what is kept of a step to interpolate in

@@ -1,4 +1,4 @@
-// op/op.h: Op, a declared Python function. Calling it dispatches:
+// op/op.h: define Op, a declared Python function. Calling it dispatches:
 //
 //     op(arrays)             the checked call, now                     op_call.cpp
 //                            of compiled code: its loop, at once       op_native.cpp

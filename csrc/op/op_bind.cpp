@@ -1,4 +1,4 @@
-// op/op_bind.cpp: arguments of a call to the parameters of the function: by position, by name, by default.
+// op/op_bind.cpp: bind arguments of a call to the parameters of the function: by position, by name, by default.
 #include <memory>
 
 #include "op/op.h"

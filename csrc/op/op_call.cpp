@@ -1,4 +1,4 @@
-// op/op_call.cpp: the path of one call, from the vectorcall slot to the result.
+// op/op_call.cpp: make one call, from the vectorcall slot to the result.
 #include <memory>
 #include <optional>
 

@@ -1,4 +1,4 @@
-// op/op_native.cpp: an eager call of an op that is compiled code, where the arrays lie as its loop takes them: no views
+// op/op_native.cpp: call an op that is compiled code eagerly, where the arrays lie as its loop takes them: no views
 // are lent, no ufunc is asked. Whatever else it is goes the way of all ops, and ends in array/call/native_call.cpp.
 #include "array/call/checked_call.h"
 #include "array/contract/match.h"

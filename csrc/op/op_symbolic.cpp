@@ -1,4 +1,4 @@
-// op/op_symbolic.cpp: a call with Values among its arguments adds a node and returns its outputs.
+// op/op_symbolic.cpp: add a node for a call with Values among its arguments, and return its outputs.
 #include "array/native/native_kernel.h"
 #include "graph/build.h"
 #include "graph/storage.h"

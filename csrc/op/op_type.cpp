@@ -1,4 +1,4 @@
-// op/op_type.cpp: the heap type pyop.Op.
+// op/op_type.cpp: define the heap type pyop.Op.
 #include "array/call/checked_call.h"
 #include "array/native/native_kernel.h"
 #include "op/op.h"
@@ -125,12 +125,12 @@ PyObject* op_stateful(PyObject* self, void*) { return PyBool_FromLong(as_op(self
 
 PyMethodDef op_methods[] = {
     {"_declare", op_declare, METH_VARARGS, "_declare(contract, signature): replaces the declaration."},
-    {"__reduce__", op_reduce, METH_NOARGS, "Pickles the op by its import path."},
+    {"__reduce__", op_reduce, METH_NOARGS, "Pickle the op by its import path."},
     {},
 };
 
 PyGetSetDef op_getset[] = {
-    {"stateful", op_stateful, nullptr, "Whether it has side effects or hidden inputs.", nullptr},
+    {"stateful", op_stateful, nullptr, "Return whether it has side effects or hidden inputs.", nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {},
 };

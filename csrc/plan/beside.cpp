@@ -1,4 +1,4 @@
-// plan/beside.cpp: the nodes that lead to one, called in the order in which they were written.
+// plan/beside.cpp: call the nodes that lead to one, in the order in which they were written.
 #include "plan/beside.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// plan/beside.h: what a value of a graph is, computed beside the graph while it is written.
+// plan/beside.h: compute a value of a graph concretely, while the graph is written.
 //
 // A function under trace asks for a number (python/pyop/graph/deciding.py), and the call that it is traced for has
 // arrays. The functions of the nodes that lead there are called on them one by one, as a plan without passes would: the

@@ -1,4 +1,4 @@
-// plan/bound_plan.cpp: the type BoundPlan, and its calls.
+// plan/bound_plan.cpp: define the type BoundPlan, and its calls.
 #include "plan/bound_plan.h"
 
 #include <memory>

@@ -1,4 +1,4 @@
-// plan/call.cpp: one call of a Plan, from its arguments to its results.
+// plan/call.cpp: make one call of a Plan, from its arguments to its results.
 //
 //     bind keywords  →  check the feeds  →  execute  →  deliver to out=  →  assemble
 //

@@ -1,4 +1,4 @@
-// plan/captured.cpp: reads the rows that Python lists, and compares each with what is there now.
+// plan/captured.cpp: read the rows that Python lists, and compare each with the present state.
 #include "plan/captured.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// plan/captured.h: what a function had read beside its arguments when it was traced, held against what it would read
+// plan/captured.h: compare what a function had read beside its arguments when it was traced with what it would read
 // now.
 //
 // A plan has the numbers of the trace in it: of globals, variables of the closure, attributes, items of containers,

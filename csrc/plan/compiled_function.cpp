@@ -1,4 +1,4 @@
-// plan/compiled_function.cpp: a call: the most recent guard, a remembered one, or another trace.
+// plan/compiled_function.cpp: make a call: by the most recent guard, a remembered one, or another trace.
 #include "plan/compiled_function.h"
 
 #include <optional>

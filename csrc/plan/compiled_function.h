@@ -1,5 +1,5 @@
-// plan/compiled_function.h: CompiledFunction, what pyop.compile makes of a function: a callable that finds the plan for
-// its arguments and runs it.
+// plan/compiled_function.h: define CompiledFunction, what pyop.compile makes of a function: a callable that finds the
+// plan for its arguments and runs it.
 //
 //     arguments as in the last call       one comparison an array, then the plan
 //     as in some call remembered          the same, found by hash (plan/guard.h)

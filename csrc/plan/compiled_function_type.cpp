@@ -1,4 +1,4 @@
-// plan/compiled_function_type.cpp: the type CompiledFunction, beside its calls: counts, forgetting, life and death.
+// plan/compiled_function_type.cpp: define the type CompiledFunction, but for its calls: counts, forgetting, death.
 #include <utility>
 
 #include "plan/compiled_function.h"
@@ -125,7 +125,7 @@ PyMethodDef compiled_methods[] = {
      ">>> f = pyop.compile(lambda x: x + x * 2.0)\n"
      ">>> f.plan_for(np.ones(3)).input_names\n"
      "('x',)"},
-    {"clear_cache", clear_cache, METH_NOARGS, "Forgets all plans, and sets the counts of `cache_info` to 0."},
+    {"clear_cache", clear_cache, METH_NOARGS, "Forget all plans, and set the counts of `cache_info` to 0."},
     {"_counts", counts, METH_NOARGS, "_counts(): hits, misses, plans, max_plans."},
     {"_forget", forget, METH_O, "_forget(reference): drops the plans of an instance that is no more."},
     {},

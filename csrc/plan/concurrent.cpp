@@ -1,4 +1,4 @@
-// plan/concurrent.cpp: several threads on one program.
+// plan/concurrent.cpp: run one program on several threads.
 //
 // The calling thread works itself and engages helpers when more is ready than it can take, so a run never
 // depends on a helper being free, and re-entry at any depth cannot deadlock. All state of a run is behind the

@@ -1,4 +1,4 @@
-// plan/disabled.cpp: the context manager below `pyop.disable`, and the variable of the environment.
+// plan/disabled.cpp: implement the context manager below `pyop.disable`, and read the environment variable.
 #include "plan/disabled.h"
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// plan/disabled.h: whether compiled functions run plainly, as `with pyop.disable():` and PYOP_DISABLE ask for.
+// plan/disabled.h: tell whether compiled functions run plainly, as `with pyop.disable():` and PYOP_DISABLE ask for.
 //
 // The mode is one of a context (PEP 567): a thread has its own, and so has a task of asyncio. Its object is C++ for one
 // reason: a KeyboardInterrupt may land before the first line of a Python `__exit__`, and the mode would then stay on.

@@ -1,4 +1,4 @@
-// plan/execute.cpp: the loop over the instructions of a program, and the arguments it lends.
+// plan/execute.cpp: loop over the instructions of a program, and lend their arguments.
 #include "plan/execute.h"
 
 #include <memory>

@@ -1,4 +1,4 @@
-// plan/execute.h: running a Program.
+// plan/execute.h: run a Program.
 #pragma once
 
 #include "plan/program.h"

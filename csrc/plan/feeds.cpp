@@ -1,4 +1,4 @@
-// plan/feeds.cpp: the arguments of a plan on their way in.
+// plan/feeds.cpp: check the arguments of a plan on their way in.
 #include <memory>
 
 #include "array/call/arguments.h"

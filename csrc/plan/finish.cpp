@@ -1,4 +1,4 @@
-// plan/finish.cpp: what a Program says of itself once all its instructions are there.
+// plan/finish.cpp: complete the facts of a Program once all its instructions are there.
 #include "plan/finish.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// plan/finish.h: what a Program says of itself once all its instructions are there.
+// plan/finish.h: complete the facts of a Program once all its instructions are there.
 #pragma once
 
 #include "plan/program.h"

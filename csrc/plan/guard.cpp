@@ -1,4 +1,4 @@
-// plan/guard.cpp: how each kind of leaf is compared, the hash of a call, and the table of guards.
+// plan/guard.cpp: compare each kind of leaf, hash a call, and keep the table of guards.
 #include "plan/guard.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// plan/guard.h: Guard, what calls of a compiled function must have in common for one plan to serve them, and
-// GuardTable, the guards of one function.
+// plan/guard.h: hold what calls of a compiled function must have in common for one plan to serve them (Guard), and the
+// guards of one function (GuardTable).
 //
 // What is compared, leaf by leaf of the arguments:
 //

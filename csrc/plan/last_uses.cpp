@@ -1,4 +1,4 @@
-// plan/last_uses.cpp: goes backwards over a program, and then gives its slots new numbers.
+// plan/last_uses.cpp: walk backwards over a program, and then give its slots new numbers.
 #include "plan/last_uses.h"
 
 #include "graph/passes/rewrite.h"

@@ -1,4 +1,4 @@
-// plan/last_uses.h: when a value is read for the last time, so that its memory may go or be written over.
+// plan/last_uses.h: find when a value is read for the last time, so that its memory may go or be written over.
 #pragma once
 
 #include "plan/program.h"

@@ -1,4 +1,4 @@
-// plan/lent.h: the views in which functions are lent what others are lent too.
+// plan/lent.h: lend functions the views that others are lent too.
 //
 // In one thread, an argument of the plan that several functions are lent has one view for all of them, as long as it
 // shows what it did: a function may have assigned its shape, in its own call or, if it kept it, in a later one. Then

@@ -1,4 +1,4 @@
-// plan/lower.cpp: from what the passes left of a graph to a Program.
+// plan/lower.cpp: lower what the passes left of a graph to a Program.
 #include <algorithm>
 
 #include "array/native/native_kernel.h"

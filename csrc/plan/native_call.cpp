@@ -1,4 +1,4 @@
-// plan/native_call.cpp: a declaration held against what is known of a node's arrays.
+// plan/native_call.cpp: check a declaration against what is known of a node's arrays.
 #include "plan/native_call.h"
 
 #include <array>

@@ -1,4 +1,4 @@
-// plan/native_call.h: nodes whose op is compiled code (array/native/).
+// plan/native_call.h: run nodes whose op is compiled code (array/native/).
 #pragma once
 
 #include "graph/graph.h"

@@ -1,4 +1,4 @@
-// plan/native_step.cpp: the fallback of a native step: its nodes called one after the other, the plain way.
+// plan/native_step.cpp: call the nodes of a native step one after the other, the plain way: its fallback.
 #include "plan/native_step.h"
 
 #include "array/call/checked_call.h"

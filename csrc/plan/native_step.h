@@ -1,4 +1,4 @@
-// plan/native_step.h: NativeStep, a part of a program that C++ computes without calling Python.
+// plan/native_step.h: compute a part of a program in C++ without calling Python (NativeStep).
 //
 // Whatever the arrays of one run turn out to be, a step may answer "not this way": then the functions of its nodes
 // are called one by one, with the results, warnings and errors they have anyway. So a step never needs to handle what

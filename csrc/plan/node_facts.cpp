@@ -1,5 +1,5 @@
-// plan/node_facts.cpp: what became of each node of the graph. Worked out again when somebody asks, so that compiling
-// keeps no record: the passes decide the same a second time, a graph being append-only.
+// plan/node_facts.cpp: tell what became of each node of the graph. Worked out again when somebody asks, so that
+// compiling keeps no record: the passes decide the same a second time, a graph being append-only.
 #include "plan/passes/casts.h"
 #include "plan/plan.h"
 #include "plan/steps/view_reading.h"

@@ -1,4 +1,4 @@
-// plan/paths.cpp: finding a path by the outcomes seen so far, and the silence in which it catches up.
+// plan/paths.cpp: find a path by the outcomes seen so far, and silence it while it catches up.
 #include "plan/paths.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// plan/paths.h: the paths of a function that decides by the contents of arrays, and how a call changes from one to
-// another.
+// plan/paths.h: hold the paths of a function that decides by the contents of arrays, and change from one to another
+// within a call.
 //
 // A path is the plan of one sequence of outcomes. Its guards (plan/steps/guard_step.h) are computed in their order; at
 // one that has another outcome the plan raises PathLeft, and the call goes on with the path that has the outcomes seen

@@ -1,4 +1,4 @@
-// plan/places.cpp: where an instruction finds what it reads, and leaves what it makes.
+// plan/places.cpp: find where an instruction reads its inputs, and leaves its results.
 #include "plan/places.h"
 
 #include "runtime/errors.h"

@@ -1,4 +1,4 @@
-// plan/places.h: where an instruction finds what it reads, and leaves what it makes.
+// plan/places.h: find where an instruction reads its inputs, and leaves its results.
 #pragma once
 
 #include <unordered_map>

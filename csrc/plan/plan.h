@@ -1,4 +1,4 @@
-// plan/plan.h: Plan, the Python object of a compiled graph. Callable; safe to call from many threads at once.
+// plan/plan.h: define Plan, the Python object of a compiled graph. Callable; safe to call from many threads at once.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// plan/plan_type.cpp: the type Plan as Python sees it: compiling, reports, what is needed to make it again.
+// plan/plan_type.cpp: define the type Plan as Python sees it: compiling, reports, what is needed to make it again.
 #include <algorithm>
 #include <memory>
 
@@ -333,7 +333,7 @@ PyMethodDef plan_methods[] = {
      ">>> now is here, now\n"
      "(True, array([2., 2., 2.]))"},
     {"report", plan_report, METH_NOARGS,
-     "What became of the graph: a dict of the numbers of `nodes`, of those `pruned` (not needed), `merged` and\n"
+     "Return what became of the graph: a dict of the numbers of `nodes`, of those `pruned` (not needed), `merged` and\n"
      "`folded` (computed at compile), of those that run as `native` loops and the `groups` these form, of\n"
      "`instructions` left, of memory `slots` they share, and of writes into arrays that are `updates_in_place` or\n"
      "make `copies` of the array first (those of a loop count once)."},
@@ -356,7 +356,7 @@ PyGetSetDef plan_getset[] = {
     {"graph", plan_graph, nullptr, "The graph that was compiled.", nullptr},
     {"_writes", plan_writes, nullptr, "The positions of the arguments that a call writes into.", nullptr},
     {"_made_of", plan_made_of, nullptr, "The arguments of _core.compile that make it again.", nullptr},
-    {"threads", plan_threads, nullptr, "How many threads a call may use.", nullptr},
+    {"threads", plan_threads, nullptr, "Return how many threads a call may use.", nullptr},
     {},
 };
 

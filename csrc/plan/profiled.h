@@ -1,4 +1,4 @@
-// plan/profiled.h: the instructions of a plan in the profile. Only called while profiling().
+// plan/profiled.h: record the instructions of a plan in the profile. Only called while profiling().
 #pragma once
 
 #include <algorithm>

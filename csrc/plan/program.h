@@ -1,4 +1,4 @@
-// plan/program.h: Program, a graph lowered to a flat list of instructions over numbered slots.
+// plan/program.h: define Program, a graph lowered to a flat list of instructions over numbered slots.
 //
 // It is immutable (but for its number in a profile), so any number of threads may execute it at once, each with its own
 // frame of slots. The functions and contracts it points to are owned by the nodes of the graph, which the plan keeps

@@ -1,4 +1,4 @@
-// plan/python_threads.cpp: the pool: idle threads, who wakes them and who ends them.
+// plan/python_threads.cpp: keep the pool: idle threads, and who wakes and ends them.
 #include "plan/python_threads.h"
 
 #include <pthread.h>
@@ -131,7 +131,7 @@ PyObject* close_helpers(PyObject*, PyObject*) {
 
 PyMethodDef thread_functions[] = {
     {"_help", help, METH_O, "The life of a helper thread."},
-    {"_close_helpers", close_helpers, METH_NOARGS, "Ends the idle helper threads (an atexit hook)."},
+    {"_close_helpers", close_helpers, METH_NOARGS, "End the idle helper threads (an atexit hook)."},
     {},
 };
 

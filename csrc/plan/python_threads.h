@@ -1,4 +1,4 @@
-// plan/python_threads.h: the pool of Python threads that help with concurrent plans.
+// plan/python_threads.h: pool the Python threads that help with concurrent plans.
 //
 // A run asks for helpers and gets them at once: idle ones first, then new ones, so that N threads are N
 // threads however deep runs are nested; nobody waits for a helper to become free. Helpers are daemon threads of

@@ -1,4 +1,4 @@
-// plan/read_call.h: ReadCall, the arguments of a compiled function with `out=` put aside.
+// plan/read_call.h: hold the arguments of a compiled function, with `out=` put aside (ReadCall).
 #pragma once
 
 #include <vector>

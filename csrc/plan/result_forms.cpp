@@ -1,4 +1,4 @@
-// plan/result_forms.cpp: reads the list of leaves, and makes each of them of what the plan returned.
+// plan/result_forms.cpp: read the list of leaves, and make each of them of what the plan returned.
 #include "plan/result_forms.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// plan/result_forms.h: ResultForms, what a compiled function makes of the arrays of its plan where these are not all of
-// its result: numbers, what it returned beside arrays, and memory that every call has anew.
+// plan/result_forms.h: turn the arrays of a plan into the result of its compiled function where these are not all of
+// it: numbers, what it returned beside arrays, and memory that every call has anew (ResultForms).
 //
 // python/pyop/compiling/results.py lists the leaves of a result when the function is traced. Immutable.
 #pragma once

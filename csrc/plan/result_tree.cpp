@@ -1,4 +1,4 @@
-// plan/result_tree.cpp: reads the steps of a TreeDef, and makes containers of their parts.
+// plan/result_tree.cpp: read the steps of a TreeDef, and make containers of their parts.
 #include "plan/result_tree.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// plan/result_tree.h: ResultTree, the nested tuples, lists and dicts that a plan returns, put together without Python.
+// plan/result_tree.h: build the nested tuples, lists and dicts that a plan returns, without Python (ResultTree).
 //
 // A TreeDef is pickled as the steps in which it is made, children first, and these are read here. Trees with containers
 // of other kinds, whose classes run code of their own, are left to TreeDef.unflatten. Immutable; the keys of dicts are

@@ -1,4 +1,4 @@
-// plan/state_inputs.cpp: the steps by which state is read, and where new state goes.
+// plan/state_inputs.cpp: read state by its steps, and find where new state goes.
 #include "plan/state_inputs.h"
 
 #include <cstring>

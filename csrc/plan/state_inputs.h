@@ -1,5 +1,5 @@
-// plan/state_inputs.h: StateInputs, which reads what an instance or a closure holds as inputs of plans that belong to
-// its code, and puts back what such a plan makes of it.
+// plan/state_inputs.h: read what an instance or a closure holds as inputs of plans that belong to its code, and put
+// back what such a plan makes of it (StateInputs).
 //
 //     f(self, x)   ──read──►  g(self.k, self.w, x)  ──►  (result,)                       nothing was bound anew
 //     f(x)         ──read──►  g(cell of k, x)       ──►  (result, key, values) ──► self.w = …

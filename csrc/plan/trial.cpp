@@ -1,4 +1,4 @@
-// plan/trial.cpp: who runs next, and what becomes of the plan.
+// plan/trial.cpp: decide who runs next, and what becomes of the plan.
 #include "plan/trial.h"
 
 #include <utility>

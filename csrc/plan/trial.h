@@ -1,5 +1,5 @@
-// plan/trial.h: the first runs of a plan that took long to make, in turn with runs of the function itself: where it is
-// slower the function runs itself from then on. python/pyop/compiling/worth.py has the times, and judges.
+// plan/trial.h: run a plan that took long to make in turn with the function itself at first: where the plan is slower
+// the function runs itself from then on. python/pyop/compiling/worth.py has the times, and judges.
 #pragma once
 
 #include <utility>

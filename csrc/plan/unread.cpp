@@ -1,4 +1,4 @@
-// plan/unread.cpp: which nodes these are.
+// plan/unread.cpp: find these nodes.
 #include "plan/unread.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// plan/unread.h: what runs though nobody reads it, because it may raise.
+// plan/unread.h: run what nobody reads, because it may raise.
 //
 // Where a function writes into its arguments, all of that does: the arrays are left as they are when NumPy raises. In
 // other functions it is what raises where one would not expect it of code that is not needed: a write out of bounds, or

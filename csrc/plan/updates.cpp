@@ -1,4 +1,4 @@
-// plan/updates.cpp: goes through a program and remembers whose memory each slot shows.
+// plan/updates.cpp: walk through a program and track whose memory each slot shows.
 #include "plan/updates.h"
 
 #include "graph/node.h"

@@ -1,4 +1,4 @@
-// plan/updates.h: which writes of a program are in place, and which make a copy of the array first.
+// plan/updates.h: find which writes of a program are in place, and which make a copy of the array first.
 #pragma once
 
 #include <vector>

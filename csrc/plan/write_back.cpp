@@ -1,4 +1,4 @@
-// plan/write_back.cpp: which arguments a plan may write into, and how it does.
+// plan/write_back.cpp: find which arguments a plan may write into, and write them.
 #include "plan/write_back.h"
 
 #include "array/contract/describe.h"

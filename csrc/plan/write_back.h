@@ -1,6 +1,6 @@
-// plan/write_back.h: arguments that the function writes into. Its plan computes what each of them holds in the end, and
-// when all of it is computed, copies that into the caller's arrays: until then they are as they were, so that a plan
-// that fails can be left for the function itself, which writes as far as it gets.
+// plan/write_back.h: write into the caller's arguments. Its plan computes what each of them holds in the end, and when
+// all of it is computed, copies that into the caller's arrays: until then they are as they were, so that a plan that
+// fails can be left for the function itself, which writes as far as it gets.
 //
 // The last writes by slices go into these arrays directly (plan/passes/last_stores.h). The last group may even compute
 // them there, if nothing can fail any more once it has begun: an error of floating-point numbers would have to end in a

@@ -1,4 +1,4 @@
-// profile/events.cpp: the buffers of all threads, and how a recording begins and ends.
+// profile/events.cpp: keep the buffers of all threads, and begin and end a recording.
 #include "profile/events.h"
 
 #include <sys/syscall.h>  // SYS_gettid

@@ -1,4 +1,4 @@
-// profile/events.h: what a profile records: one event a call, in a buffer of the thread that made it.
+// profile/events.h: record one event a call, in a buffer of the thread that made it, for a profile.
 //
 //     thread ──► thread-local Log ──► chunks of events ──► chunks of events ──► (the limit) ──► the oldest chunk again
 //

@@ -1,5 +1,5 @@
-// profile/scope.h: Scope, one call in the profile. It exists only while profiling() is true: code that is to be fast
-// asks that once and takes another way, so that a profile that is off costs one predictable branch.
+// profile/scope.h: record one call in the profile (Scope). It exists only while profiling() is true: code that is to
+// be fast asks that once and takes another way, so that a profile that is off costs one predictable branch.
 //
 //     if (profiling()) return call_profiled(…);      // cold
 //

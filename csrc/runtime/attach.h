@@ -1,4 +1,4 @@
-// runtime/attach.h: taking the GIL on a thread that has none, and giving it up on one that has.
+// runtime/attach.h: take the GIL on a thread that has none, and give it up on one that has.
 //
 // All three are for the stack of one thread. After the reaper's close() no thread can attach any more: code
 // that runs on a foreign thread must test its AttachScope and do without Python when it is false.

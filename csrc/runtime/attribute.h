@@ -1,4 +1,4 @@
-// runtime/attribute.h: attributes that an object may not have; a miss costs no exception.
+// runtime/attribute.h: read attributes that an object may not have; a miss costs no exception.
 //
 // Threads: attached only. What is asked of an object runs code of its class, and what that raises is dropped; what is
 // asked of a type does not.

@@ -1,4 +1,4 @@
-// runtime/cpu_pool.cpp: the pool of C++ threads and its queue of tasks.
+// runtime/cpu_pool.cpp: run the pool of C++ threads and its queue of tasks.
 #include "runtime/cpu_pool.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-// runtime/cpu_pool.h: the CPU pool: threads that share one piece of C++ work. They know nothing of Python.
+// runtime/cpu_pool.h: share one piece of C++ work among the threads of the CPU pool. They know nothing of Python.
 //
 // The caller works too, and takes whatever nobody else has taken, so a call never waits for a worker to become free and
 // may be nested. Workers are started when first wanted, live as long as the process, and are forgotten in the child of

@@ -1,4 +1,4 @@
-// runtime/ensure_tuple.h: a function may return one value or a tuple of values; callers want a tuple.
+// runtime/ensure_tuple.h: return a tuple for a function that may return one value or a tuple of values.
 #pragma once
 
 #include "runtime/ref.h"

@@ -1,4 +1,4 @@
-// runtime/errors.cpp: makes the exception classes, and takes, notes and puts back a pending error.
+// runtime/errors.cpp: make the exception classes, and take, note and put back a pending error.
 #include "runtime/errors.h"
 
 #include <cstdio>  // std::snprintf

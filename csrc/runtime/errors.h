@@ -1,4 +1,4 @@
-// runtime/errors.h: pyop's exception classes and the few things every layer does with a pending error.
+// runtime/errors.h: declare pyop's exception classes and the few things every layer does with a pending error.
 //
 // Convention of the core: a function returns a new reference (or 0), and nullptr (or -1) with the Python
 // error set. No C++ exception crosses a slot. Everything here needs an attached thread.

@@ -1,5 +1,5 @@
-// runtime/fixed_vector.h: FixedVector, a vector of at most N items that lie in it: what passes make for every node must
-// not be an allocation each.
+// runtime/fixed_vector.h: hold at most N items inline (FixedVector): what passes make for every node must not be an
+// allocation each.
 #pragma once
 
 #include <algorithm>  // std::copy

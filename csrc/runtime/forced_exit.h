@@ -1,4 +1,4 @@
-// runtime/forced_exit.h: what happens to a thread that Python kills while it is inside our frames.
+// runtime/forced_exit.h: survive that Python kills a thread while it is inside our frames.
 //
 // Once the interpreter finalizes, a thread that asks for the GIL never gets it. From Python 3.14 on it
 // hangs there for good. Up to 3.13 it is ended by pthread_exit(), which unwinds its C++ frames *without

@@ -1,4 +1,4 @@
-// runtime/interrupt.h: hearing Ctrl-C within a long computation that has given up the GIL.
+// runtime/interrupt.h: notice Ctrl-C within a long computation that has given up the GIL.
 //
 // Python runs signal handlers on its main thread, when that is attached and looks. A loop of minutes must stop now and
 // then and look itself; Interrupts says when, and keeps what a handler raised until the loop is over.

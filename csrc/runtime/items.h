@@ -1,4 +1,4 @@
-// runtime/items.h: items of lists and dicts that other code can change while we look at them.
+// runtime/items.h: hold items of lists and dicts that other code can change while we look at them.
 //
 // A borrowed item is gone when another thread, or code that runs between two looks, takes it out of its container: what
 // is used for longer than a comparison of its address is owned. Without a GIL the look itself needs the functions that

@@ -1,4 +1,4 @@
-// runtime/lazy.h: Lazy, an object that is found or made at its first use and kept for the life of the process.
+// runtime/lazy.h: hold an object that is found or made at its first use and kept for the life of the process (Lazy).
 //
 // Not a static with an initialiser: its lock would be held while Python runs, and whoever waits for that lock may hold
 // what Python waits for. Here nobody waits: of threads that make it at the same time one is first, and what the others

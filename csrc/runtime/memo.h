@@ -1,5 +1,5 @@
-// runtime/memo.h: Memo, what has been found out once for each key and holds for the life of the process: which loop of
-// NumPy computes a ufunc, what it starts from, whether a kernel gives its bits.
+// runtime/memo.h: keep what has been found out once for each key for the life of the process: which loop of NumPy
+// computes a ufunc, what it starts from, whether a kernel gives its bits (Memo).
 //
 // Nothing is ever changed or taken out, so what `find` and `keep` return is good for ever. Of two threads that find out
 // the same thing at once the first is kept; both are right. Constant-initialised, never destroyed.

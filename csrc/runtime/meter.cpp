@@ -1,4 +1,4 @@
-// runtime/meter.cpp: whether the processor's counter keeps time.
+// runtime/meter.cpp: test whether the processor's counter keeps time.
 #include "runtime/meter.h"
 
 #if defined(__x86_64__)

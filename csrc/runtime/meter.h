@@ -1,4 +1,4 @@
-// runtime/meter.h: what a thread has spent that only a profile wants to know: bytes copied, time without the GIL.
+// runtime/meter.h: count what a thread has spent for a profile: bytes copied, time without the GIL.
 //
 // The counters only ever rise. Whoever wants to know what a call spent reads them before and after
 // (profile/scope.h). While nothing is profiled, which is one flag for the whole process, nobody counts.

@@ -1,4 +1,4 @@
-// runtime/origin.cpp: walks the frames to the first that is not pyop's own; places in words.
+// runtime/origin.cpp: walk the frames to the first that is not pyop's own, and word places.
 #include "runtime/origin.h"
 
 #include <frameobject.h>

@@ -1,4 +1,4 @@
-// runtime/origin.h: where in the user's source something was created.
+// runtime/origin.h: find where in the user's source something was created.
 #pragma once
 
 #include "runtime/python.h"

@@ -1,4 +1,4 @@
-// runtime/reaper.cpp: the graveyard of references dropped without the GIL. Rules: shared_ref.h.
+// runtime/reaper.cpp: bury references that were dropped without the GIL. Rules: shared_ref.h.
 #include "runtime/reaper.h"
 
 #include <pthread.h>  // pthread_atfork

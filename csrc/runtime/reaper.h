@@ -1,4 +1,4 @@
-// runtime/reaper.h: who is attached, and what to do with references dropped by threads that are not.
+// runtime/reaper.h: tell who is attached, and handle references dropped by threads that are not.
 //
 // The states and rules are told at the top of shared_ref.h; this is the machinery. Above csrc/runtime
 // only three things are wanted from here: attached(), reaper_poll() at the entry of every op and plan,

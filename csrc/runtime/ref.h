@@ -1,4 +1,4 @@
-// runtime/ref.h: Ref, the owning pointer to a Python object for code that runs with a thread attached.
+// runtime/ref.h: own a Python object in code that runs with a thread attached (Ref).
 //
 // A Ref decrefs where it dies, so it must die on an attached thread. What may die anywhere else is a
 // SharedRef (shared_ref.h). The name of a constructor tells what happens to the count:

@@ -1,4 +1,4 @@
-// runtime/refusal.cpp: notes refusals in the innermost watch, and raises the first when the watched call ends.
+// runtime/refusal.cpp: note refusals in the innermost watch, and raise the first when the watched call ends.
 #include "runtime/refusal.h"
 
 #include "runtime/errors.h"

@@ -1,4 +1,4 @@
-// runtime/refusal.h: an object that stands for an array refuses what it does not have.
+// runtime/refusal.h: refuse what an object that stands for an array does not have.
 //
 // A symbolic array has no numbers and no memory; a recorded one must not give its numbers away, or the gradient would
 // be wrong without a word. Asked for them, they raise. But a function may catch that error and go another way than it

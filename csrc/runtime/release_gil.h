@@ -1,5 +1,5 @@
-// runtime/release_gil.h: from what size of work on the GIL is given up for it. Below, giving it up costs more than it
-// gives.
+// runtime/release_gil.h: define from what size of work on the GIL is given up for it. Below, giving it up costs more
+// than it gives.
 #pragma once
 
 #include <cstdint>

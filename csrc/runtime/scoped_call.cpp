@@ -1,4 +1,4 @@
-// runtime/scoped_call.cpp: sets an attribute, calls, and puts it back before any signal is heard.
+// runtime/scoped_call.cpp: set an attribute, call, and put it back before any signal is handled.
 #include "runtime/scoped_call.h"
 
 #include "runtime/errors.h"

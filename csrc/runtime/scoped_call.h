@@ -1,4 +1,4 @@
-// runtime/scoped_call.h: a call for whose length something of the thread is another than before.
+// runtime/scoped_call.h: make a call during which something of the thread is different.
 //
 // In Python `finally` puts such a thing back, unless a KeyboardInterrupt lands in between: signals are heard between
 // any two lines, those of the `finally` among them, and a thread that goes on in the wrong mode computes wrongly

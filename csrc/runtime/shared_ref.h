@@ -1,4 +1,4 @@
-// runtime/shared_ref.h: SharedRef, the owning pointer to a Python object that may die on any thread.
+// runtime/shared_ref.h: own a Python object that may die on any thread (SharedRef).
 //
 // For C++ objects that Python does not know (nodes, plans, queues of work): their last owner may be a
 // worker without the GIL, a thread the GIL holder is joining, or a static destructor. Taking the GIL there

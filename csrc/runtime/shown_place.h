@@ -1,4 +1,4 @@
-// runtime/shown_place.h: places as they are kept, and as they are shown.
+// runtime/shown_place.h: show places to readers, and keep them as they are.
 //
 // A cell of a notebook is compiled under the name of a temporary file. That name finds its source and is kept; who
 // reads an error knows the cell by its number. Outside of notebooks the two are the same.

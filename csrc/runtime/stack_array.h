@@ -1,4 +1,4 @@
-// runtime/stack_array.h: arrays whose length is known when they are made, on the stack where they fit.
+// runtime/stack_array.h: hold arrays whose length is known when they are made, on the stack where they fit.
 #pragma once
 
 #include <algorithm>  // std::fill_n

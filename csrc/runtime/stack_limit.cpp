@@ -1,4 +1,4 @@
-// runtime/stack_limit.cpp: finds where the stack of this thread ends, and keeps the answer.
+// runtime/stack_limit.cpp: find where the stack of this thread ends, and keep the answer.
 #include "runtime/stack_limit.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-// runtime/stack_limit.h: RecursionError before a thread's stack ends.
+// runtime/stack_limit.h: raise RecursionError before a thread's stack ends.
 //
 // Python counts its own frames. A function that calls itself through an op or a plan has C++ frames in between, and on
 // the small stacks that threads may have (threading.stack_size) these end before Python has counted to its limit.

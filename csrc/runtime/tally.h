@@ -1,4 +1,4 @@
-// runtime/tally.h: Tally, a count over all threads that a hot path looks at first: how many graphs are being built, ...
+// runtime/tally.h: count over all threads what a hot path looks at first: graphs being built, ... (Tally).
 //
 // A thread sees its own changes, and others' soon: what it guards is kept per thread or per context, so a thread that
 // sees somebody else's entry late loses nothing. Where a GIL guards it a change is an ordinary addition.

@@ -1,4 +1,4 @@
-// runtime/up_calls.cpp: the slots of up_calls.h, filled from a dict that must have exactly their names.
+// runtime/up_calls.cpp: fill the slots of up_calls.h from a dict that must have exactly their names.
 #include "runtime/up_calls.h"
 
 #include <array>

@@ -1,4 +1,4 @@
-// runtime/up_calls.h: every call that C++ makes up to pyop's own Python, and every attribute that it asks of its
+// runtime/up_calls.h: list every call that C++ makes up to pyop's own Python, and every attribute that it asks of its
 // objects.
 //
 // C++ reads a slot: `up_calls.power_of`. python/pyop/up_calls.py fills all of them in one place when pyop is imported;

@@ -1,4 +1,4 @@
-// array/call/adopt.cpp: what becomes of each kind of result, split and adopted, and the errors in the words of py_func.
+// array/call/adopt.cpp: split and adopt each kind of result, and raise errors in the words of py_func.
 #include "array/call/adopt.h"
 
 #include "array/call/text.h"

@@ -1,4 +1,4 @@
-// array/call/adopt.h: what a function returned becomes the arrays it declared.
+// array/call/adopt.h: turn what a function returned into the arrays it declared.
 //
 // An ndarray is adopted as it is: zero-copy, at any alignment and stride, never written into. Scalars and
 // nested lists become arrays by NumPy's own rules; foreign byte order is converted; nothing else is cast.

@@ -1,5 +1,5 @@
-// array/call/arguments.cpp: what becomes an array on its way into a call (numbers, lists, text; foreign.h has the
-// rest), and what does not.
+// array/call/arguments.cpp: convert numbers, lists and text into arrays for a call (foreign.h has the rest), and
+// refuse other objects.
 #include "array/call/arguments.h"
 
 #include <memory>

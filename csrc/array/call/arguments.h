@@ -1,5 +1,5 @@
-// array/call/arguments.h: arguments on their way into a call: conversion, fresh outputs, and what to say when
-// something does not fit. See checked_call.h for argument_new, wrong_input and note_call.
+// array/call/arguments.h: prepare the arguments of a call: conversion, fresh outputs, and errors for arguments that do
+// not fit. See checked_call.h for argument_new, wrong_input and note_call.
 #pragma once
 
 #include "array/call/caller.h"

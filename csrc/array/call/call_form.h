@@ -1,4 +1,4 @@
-// array/call/call_form.h: CallForm, where the arrays of a call stand among its static arguments.
+// array/call/call_form.h: describe where the arrays of a call stand among its static arguments (CallForm).
 #pragma once
 
 #include <cstdint>

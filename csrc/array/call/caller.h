@@ -1,4 +1,4 @@
-// array/call/caller.h: Caller, who is calling, in words, for error texts.
+// array/call/caller.h: name the caller in words, for error texts (Caller).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// array/call/checked_call.cpp: the plain call, and the general one with out=, changed arguments and undeclared results.
+// array/call/checked_call.cpp: make plain calls, and general ones with out=, changed arguments, undeclared results.
 #include "array/call/checked_call.h"
 
 #include <memory>  // std::unique_ptr

@@ -1,5 +1,5 @@
-// array/call/checked_call.h: one call of a declared Python function on arrays. The middle of every path:
-// eager ops, plans and folding come here.
+// array/call/checked_call.h: make one call of a declared Python function on arrays. The middle of every path: eager
+// ops, plans and folding come here.
 //
 //     match the inputs, bind names  →  lend read-only  →  vectorcall  →  split  →  adopt the results
 #pragma once

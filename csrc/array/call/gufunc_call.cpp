@@ -1,4 +1,4 @@
-// array/call/gufunc_call.cpp: the loop over the leading dimensions, one checked call of the function at each index.
+// array/call/gufunc_call.cpp: loop over the leading dimensions, with one checked call of the function at each index.
 #include "array/call/gufunc_call.h"
 
 #include "array/call/adopt.h"

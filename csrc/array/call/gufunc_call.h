@@ -1,4 +1,4 @@
-// array/call/gufunc_call.h: a function declared on core dimensions, called once for every index of the leading ones.
+// array/call/gufunc_call.h: call a function declared on core dimensions once for every index of the leading ones.
 #pragma once
 
 #include "array/call/checked_call.h"

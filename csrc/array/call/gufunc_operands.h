@@ -1,5 +1,5 @@
-// array/call/gufunc_operands.h: arrays seen one core at a time, as a loop over their leading dimensions moves along.
-// Used by gufunc_call.cpp alone.
+// array/call/gufunc_operands.h: present arrays one core at a time, as a loop over their leading dimensions moves
+// along. Used by gufunc_call.cpp alone.
 #pragma once
 
 #include <algorithm>  // std::equal, std::fill_n, std::copy_n

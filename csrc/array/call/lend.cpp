@@ -1,4 +1,4 @@
-// array/call/lend.cpp: read-only views from a stack of recycled array objects, for each number of dimensions.
+// array/call/lend.cpp: make read-only views from a stack of recycled array objects, for each number of dimensions.
 #include "array/call/lend.h"
 
 #include <new>  // std::nothrow

@@ -1,4 +1,4 @@
-// array/call/lend.h: handing an array to a function so that it can read but not write.
+// array/call/lend.h: hand an array to a function so that it can read but not write.
 //
 // A read-only array is lent as it is. For a writable one the function gets a read-only view. Views are
 // recycled: when the call is over and nobody kept the view, its ndarray object goes to a small stack per

@@ -1,4 +1,4 @@
-// array/call/lend_tensor.cpp: a recycled array object over foreign memory.
+// array/call/lend_tensor.cpp: recycle an array object over foreign memory.
 #include "array/call/lend_tensor.h"
 
 #include "array/call/lend.h"

@@ -1,4 +1,4 @@
-// array/call/lend_tensor.h: handing a tensor of another library to a function, without making an ndarray anew.
+// array/call/lend_tensor.h: hand a tensor of another library to a function, without making a new ndarray.
 #pragma once
 
 #include "array/foreign/dlpack.h"

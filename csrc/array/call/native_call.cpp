@@ -1,4 +1,4 @@
-// array/call/native_call.cpp: the call of a NativeKernel by its ufunc, with out= and results held to the declaration.
+// array/call/native_call.cpp: call a NativeKernel by its ufunc, with out=, and check results against the declaration.
 #include "array/call/native_call.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// array/call/native_call.h: the call of compiled code whose arguments fit its declaration: its ufunc loops over leading
+// array/call/native_call.h: call compiled code whose arguments fit its declaration: its ufunc loops over leading
 // dimensions itself, and writes into no argument, so that nothing is lent.
 #pragma once
 

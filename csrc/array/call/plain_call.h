@@ -1,4 +1,4 @@
-// array/call/plain_call.h: the plain call where every instruction counts: inline, in the middle of a plan's loop.
+// array/call/plain_call.h: make the plain call where every instruction counts: inline, in the middle of a plan's loop.
 #pragma once
 
 #include "array/call/checked_call.h"

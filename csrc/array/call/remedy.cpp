@@ -1,4 +1,4 @@
-// array/call/remedy.cpp: the remedy by what the dtypes mean, then by who made the object.
+// array/call/remedy.cpp: choose a remedy by the meaning of the dtypes, then by the library of the object.
 #include "array/call/remedy.h"
 
 #include "array/contract/describe.h"

@@ -1,5 +1,5 @@
-// array/call/remedy.h: what to do about an argument of another dtype, in the words of the library that it is from.
-// Cold.
+// array/call/remedy.h: tell what to do about an argument of another dtype, in the words of the library that it is
+// from. Cold.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// array/call/text.cpp: str and bytes to object arrays of UTF-8, item by item where NumPy would cut at a NUL.
+// array/call/text.cpp: convert str and bytes to object arrays of UTF-8, item by item where NumPy would cut at a NUL.
 #include "array/call/text.h"
 
 #include "runtime/errors.h"

@@ -1,5 +1,5 @@
-// array/call/text.h: text as the py_func family treats it: bytes objects in object arrays, str as UTF-8, nothing
-// lost at a NUL; and which arrays it knows at all. Attached threads only.
+// array/call/text.h: treat text as the py_func family does: bytes objects in object arrays, str as UTF-8, nothing lost
+// at a NUL; and tell which arrays it knows at all. Attached threads only.
 #pragma once
 
 #include "array/numpy.h"

@@ -1,4 +1,4 @@
-// array/call/tree_call.cpp: the type CallOnTree: its vectorcall fills the layout with the arrays at hand.
+// array/call/tree_call.cpp: define the type CallOnTree, whose vectorcall fills the layout with the arrays at hand.
 #include "array/call/tree_call.h"
 
 #include <memory>

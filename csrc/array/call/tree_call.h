@@ -1,4 +1,4 @@
-// array/call/tree_call.h: CallOnTree, a function that takes its arrays inside tuples, lists and dicts.
+// array/call/tree_call.h: call a function that takes its arrays inside tuples, lists and dicts (CallOnTree).
 //
 // The core passes arrays as a flat list. A CallOnTree puts them, and the static arguments, where the function has
 // them, and replaces symbolic sizes by numbers taken from the shapes of arrays. It never changes once it is made.

@@ -1,4 +1,4 @@
-// array/call/tree_layout.cpp: reads a pattern of nested arguments, once, into the items that a call fills.
+// array/call/tree_layout.cpp: read a pattern of nested arguments, once, into the items that a call fills.
 #include "array/call/tree_layout.h"
 
 #include <unordered_map>

@@ -1,4 +1,4 @@
-// array/call/tree_layout.h: how a CallOnTree puts its arguments together, worked out once.
+// array/call/tree_layout.h: plan how a CallOnTree puts its arguments together, once for all calls.
 #pragma once
 
 #include "array/call/tree_call.h"

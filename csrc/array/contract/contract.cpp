@@ -1,4 +1,4 @@
-// array/contract/contract.cpp: the type Contract, and how the encoding that Signature gives is read into it.
+// array/contract/contract.cpp: define the type Contract, and read the encoding of Signature into it.
 #include "array/contract/contract.h"
 
 #include <memory>   // std::unique_ptr
@@ -308,11 +308,11 @@ PyObject* contract_parts(PyObject* self, void*) {
 
 PyGetSetDef contract_getset[] = {
     {"_parts", contract_parts, nullptr, "(form, mutates, out_mode, text_as_utf8, abstract), for pickling.", nullptr},
-    {"gradient", contract_gradient, nullptr, "How derivatives pass through the function; None if it does not say.",
-     nullptr},
+    {"gradient", contract_gradient, nullptr,
+     "Return how derivatives pass through the function; None if it does not say.", nullptr},
     {"mutates", contract_mutates, nullptr, "Bit k: the function writes to input k.", nullptr},
     {"signature", contract_signature, nullptr, "The Signature this contract was made from.", nullptr},
-    {"n_outputs", contract_n_outputs, nullptr, "How many arrays the function returns.", nullptr},
+    {"n_outputs", contract_n_outputs, nullptr, "Return how many arrays the function returns.", nullptr},
     {},
 };
 

@@ -1,4 +1,4 @@
-// array/contract/contract.h: Contract, what a function declares about its arrays, in the form that a call checks.
+// array/contract/contract.h: hold a function's declaration of its arrays in the form that a call checks (Contract).
 //
 // A Contract is an immutable Python object built from Signature.encode() (python/pyop/declare/signature.py, which
 // documents the encoding). Ops, nodes and plans share it by reference; pointer equality means equality,

@@ -1,4 +1,4 @@
-// array/contract/describe.cpp: the words for dtypes, sizes, specs and bindings in errors.
+// array/contract/describe.cpp: word dtypes, sizes, specs and bindings for errors.
 #include "array/contract/describe.h"
 
 #include "runtime/errors.h"

@@ -1,4 +1,4 @@
-// array/contract/describe.h: arrays, specs and mismatches in words, for error texts. Cold, needs an attached thread.
+// array/contract/describe.h: describe arrays, specs and mismatches for errors. Cold, needs an attached thread.
 #pragma once
 
 #include <string>

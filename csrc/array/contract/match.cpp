@@ -1,4 +1,4 @@
-// array/contract/match.cpp: matching beyond the plain: expressions, variadics, type variables, gufunc cores.
+// array/contract/match.cpp: match beyond the plain specs: expressions, variadics, type variables, gufunc cores.
 #include "array/contract/match.h"
 
 #include <algorithm>  // std::equal, std::copy_n

@@ -1,4 +1,4 @@
-// array/contract/match.h: does an array fit a spec? Binds the names of sizes and types on the way.
+// array/contract/match.h: test whether an array fits a spec, and bind the names of sizes and types on the way.
 //
 // match_plain() is the inline fast path for plain specs (fixed sizes, names, `_`): a pointer compare for the
 // dtype and one compare a dimension. Everything else goes to match_general(). Neither sets an error: a

@@ -1,4 +1,4 @@
-// array/contract/size_poly.cpp: reads the terms of a Dim, and evaluates them with overflow noticed.
+// array/contract/size_poly.cpp: read the terms of a Dim, and evaluate them with overflow checks.
 #include "array/contract/size_poly.h"
 
 #include "runtime/ref.h"

@@ -1,4 +1,4 @@
-// array/contract/size_poly.h: SizePoly, a symbolic size (a Dim of Python) as C++ computes it from the sizes of arrays.
+// array/contract/size_poly.h: compute a symbolic size (a Dim of Python) from the sizes of arrays (SizePoly).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// array/foreign/arrow.cpp: reading a schema and an array of Arrow's C data interface.
+// array/foreign/arrow.cpp: read a schema and an array of Arrow's C data interface.
 #include "array/foreign/arrow.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// array/foreign/arrow.h: one-dimensional arrays of Arrow, by its C data interface.
+// array/foreign/arrow.h: read one-dimensional arrays of Arrow, by its C data interface.
 #pragma once
 
 #include "array/numpy.h"

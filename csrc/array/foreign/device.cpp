@@ -1,4 +1,4 @@
-// array/foreign/device.cpp: asking an array for its device, in the words of DLPack or of its library.
+// array/foreign/device.cpp: ask an array for its device, by DLPack or by its library.
 #include "array/foreign/device.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-// array/foreign/device.h: where the memory of another library's array is, and what to do about it.
+// array/foreign/device.h: find where the memory of another library's array is, and tell what to do about it.
 #pragma once
 
 #include "array/numpy.h"

@@ -1,4 +1,4 @@
-// array/foreign/dlpack.cpp: asking an object for a DLPack tensor, by C functions of its type or by its method.
+// array/foreign/dlpack.cpp: ask an object for a DLPack tensor, by C functions of its type or by its method.
 //
 // Threads: attached only. Exporters are found by any thread, kept in a row that only grows, and never freed.
 #include "array/foreign/dlpack.h"

@@ -1,4 +1,4 @@
-// array/foreign/dlpack.h: objects that hand out their memory by DLPack.
+// array/foreign/dlpack.h: read objects that hand out their memory by DLPack.
 #pragma once
 
 #include "include/pyop/dlpack.h"

@@ -1,4 +1,4 @@
-// array/foreign/element_types.cpp: the dtypes of DLPack, those of ml_dtypes among them, and the names of its devices.
+// array/foreign/element_types.cpp: map the dtypes of DLPack, those of ml_dtypes among them, and name its devices.
 #include <array>
 
 #include "array/foreign/managed.h"

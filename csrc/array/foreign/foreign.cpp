@@ -1,4 +1,4 @@
-// array/foreign/foreign.cpp: the table of foreign.h, in its order.
+// array/foreign/foreign.cpp: implement the table of foreign.h, in its order.
 #include "array/foreign/foreign.h"
 
 #include <string_view>

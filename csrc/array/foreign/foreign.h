@@ -1,4 +1,4 @@
-// array/foreign/foreign.h: how an object that is no ndarray becomes one. All that takes arrays goes by this table: ops,
+// array/foreign/foreign.h: turn an object that is no ndarray into one. All that takes arrays goes by this table: ops,
 // plans, compiled functions, graphs that run and their constants, results.
 //
 //   it is, or its type has                 becomes                                          copied

@@ -1,4 +1,4 @@
-// array/foreign/managed.cpp: owners of foreign memory, and the checks of what another library says of its tensor.
+// array/foreign/managed.cpp: own foreign memory, and check what another library says of its tensor.
 #include "array/foreign/managed.h"
 
 #include "runtime/errors.h"

@@ -1,4 +1,4 @@
-// array/foreign/managed.h: from memory that another library keeps to an ndarray over it.
+// array/foreign/managed.h: make an ndarray over memory that another library keeps.
 //
 // Lifetime. The array's base is an object that owns the other library's structure and gives it back when the last view
 // of the memory dies. An object of Python dies on an attached thread, whichever that is, so the other library's deleter

@@ -1,4 +1,4 @@
-// array/loop/convert.cpp: the table of conversions by pair of dtypes.
+// array/loop/convert.cpp: list the conversions by pair of dtypes.
 #include "array/loop/convert.h"
 
 #include <cstring>

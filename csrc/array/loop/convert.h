@@ -1,4 +1,4 @@
-// array/loop/convert.h: elements of one dtype, any stride, written side by side in another.
+// array/loop/convert.h: write elements of any stride side by side in another dtype.
 #pragma once
 
 #include "array/numpy.h"

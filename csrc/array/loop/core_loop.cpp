@@ -1,4 +1,4 @@
-// array/loop/core_loop.cpp: sizes and strides of a run, as NumPy's iterator would give them to the loop.
+// array/loop/core_loop.cpp: compute sizes and strides of a run, as NumPy's iterator would give them to the loop.
 #include "array/loop/core_loop.h"
 
 #include <algorithm>

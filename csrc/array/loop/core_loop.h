@@ -1,4 +1,4 @@
-// array/loop/core_loop.h: CoreLoop, NumPy's loop of a ufunc with core dimensions (matmul, vecdot, those of linalg).
+// array/loop/core_loop.h: call NumPy's loop of a ufunc with core dimensions, as matmul, vecdot, linalg (CoreLoop).
 //
 // The loop is given, behind the number of repetitions, the sizes of the core dimensions, and behind the strides of the
 // operands the strides of each operand along its own core dimensions. Beyond that it is a StridedLoop: its results are

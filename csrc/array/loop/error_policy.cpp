@@ -1,5 +1,5 @@
-// array/loop/error_policy.cpp: reads np.errstate and the filters of warnings, in some 200 ns where both are as usual,
-// and has errors raise.
+// array/loop/error_policy.cpp: read np.errstate and the filters of warnings, in some 200 ns where both are as usual,
+// and have errors raise.
 #include "array/loop/error_policy.h"
 
 #include "array/loop/quiet.h"

@@ -1,4 +1,4 @@
-// array/loop/error_policy.h: whether a floating-point error could end a computation, asked before it begins.
+// array/loop/error_policy.h: ask, before a computation begins, whether a floating-point error could end it.
 #pragma once
 
 namespace pyop {

@@ -1,4 +1,4 @@
-// array/loop/exact_loop.cpp: the kernels, and the trial of each.
+// array/loop/exact_loop.cpp: list the kernels, and try each against NumPy.
 #include "array/loop/exact_loop.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// array/loop/exact_loop.h: kernels that give the results of NumPy's loop where those are proved, and ask it elsewhere.
+// array/loop/exact_loop.h: give NumPy's results by kernels where those are proved, and ask its loop elsewhere.
 //
 // Where NumPy's loop calls libm for one number after the other, most results can be told without: libm's error is known
 // to be small, so a result that is not nearly in the middle between two numbers is the nearest one (kernels/exact/).

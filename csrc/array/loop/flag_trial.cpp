@@ -1,4 +1,4 @@
-// array/loop/flag_trial.cpp: calls loops with all flags up.
+// array/loop/flag_trial.cpp: call loops with all flags up.
 #include "array/loop/flag_trial.h"
 
 #include <limits>

@@ -1,4 +1,4 @@
-// array/loop/flag_trial.h: whether a loop of NumPy's leaves flags alone that were raised before it.
+// array/loop/flag_trial.h: try whether a loop of NumPy's leaves alone the flags that were raised before it.
 //
 // Some clear them: those that raise flags without meaning it. Who calls such a loop has to look at the flags before,
 // and to raise them again; for a single number that takes as long as the loop.

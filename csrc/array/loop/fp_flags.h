@@ -1,4 +1,4 @@
-// array/loop/fp_flags.h: the processor's record of floating-point errors, per thread.
+// array/loop/fp_flags.h: read and write the processor's record of floating-point errors, per thread.
 #pragma once
 
 #include <cfenv>

@@ -1,4 +1,4 @@
-// array/loop/number_types.h: the C types of NumPy's integers, float32 and float64, by type number.
+// array/loop/number_types.h: map NumPy's integers, float32 and float64 to C types, by type number.
 #pragma once
 
 #include "array/numpy.h"

@@ -1,4 +1,4 @@
-// array/loop/one_element.cpp: tries np.square of complex numbers.
+// array/loop/one_element.cpp: try np.square of complex numbers.
 #include "array/loop/one_element.h"
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// array/loop/one_element.h: how NumPy calls its loops for a single number.
+// array/loop/one_element.h: find how NumPy calls its loops for a single number.
 #pragma once
 
 #include "array/loop/strided_loop.h"

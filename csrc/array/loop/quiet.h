@@ -1,4 +1,4 @@
-// array/loop/quiet.h: NumPy told to keep quiet about floating-point errors, while pyop tries something out; or to
+// array/loop/quiet.h: silence NumPy about floating-point errors while pyop tries something out, or have it
 // raise.
 #pragma once
 

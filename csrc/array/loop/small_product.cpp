@@ -1,4 +1,4 @@
-// array/loop/small_product.cpp: the trial, once for each layout.
+// array/loop/small_product.cpp: try the kernel, once for each layout.
 #include "array/loop/small_product.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// array/loop/small_product.h: NumPy's matmul of small matrices by a kernel of pyop's.
+// array/loop/small_product.h: compute NumPy's matmul of small matrices by a kernel of pyop's.
 //
 // A call of BLAS for two matrices of 4 by 4 takes some 100 ns, ten times as long as its arithmetic. In which order that
 // arithmetic goes BLAS chooses by sizes and strides, not by what the matrices hold: so whether a kernel gives the same

@@ -1,4 +1,4 @@
-// array/loop/strided_loop.cpp: asks NumPy for a loop, and refuses what is unusual about it.
+// array/loop/strided_loop.cpp: ask NumPy for a loop, and refuse what is unusual about it.
 #include "array/loop/strided_loop.h"
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// array/loop/strided_loop.h: NumPy's own inner loop of a ufunc, asked for once and called directly.
+// array/loop/strided_loop.h: call NumPy's own inner loop of a ufunc directly; it is asked for once.
 //
 // The way in is the pair ufunc._resolve_dtypes_and_context / ufunc._get_strided_loop, whose capsule is named after
 // the layout of its content. A capsule of another name, a loop that needs the GIL, a ufunc with core dimensions

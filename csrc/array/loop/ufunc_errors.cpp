@@ -1,4 +1,4 @@
-// array/loop/ufunc_errors.cpp: hands flags to the function of NumPy's C API that reports them.
+// array/loop/ufunc_errors.cpp: hand flags to the function of NumPy's C API that reports them.
 #include "array/loop/ufunc_errors.h"
 
 #include "array/loop/fp_flags.h"

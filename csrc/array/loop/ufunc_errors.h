@@ -1,4 +1,4 @@
-// array/loop/ufunc_errors.h: floating-point errors reported as NumPy's ufuncs report them.
+// array/loop/ufunc_errors.h: report floating-point errors as NumPy's ufuncs do.
 #pragma once
 
 namespace pyop {

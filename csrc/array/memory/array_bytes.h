@@ -1,4 +1,4 @@
-// array/memory/array_bytes.h: how many bytes the arrays in something take, for profiles.
+// array/memory/array_bytes.h: count the bytes that the arrays in an object take, for profiles.
 #pragma once
 
 #include "array/numpy.h"

@@ -1,4 +1,4 @@
-// array/memory/copied.h: counting the bytes that were copied or converted, for profiles.
+// array/memory/copied.h: count the bytes that were copied or converted, for profiles.
 #pragma once
 
 #include "array/numpy.h"

@@ -1,4 +1,4 @@
-// array/memory/mapped.cpp: mapping a file, and unmapping it when the last array that shows it dies.
+// array/memory/mapped.cpp: map a file, and unmap it when the last array that shows it dies.
 #include "array/memory/mapped.h"
 
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-// array/memory/mapped.h: the memory of an open file, which other processes may have mapped too, as an array.
+// array/memory/mapped.h: show the memory of an open file, which other processes may have mapped too, as an array.
 #pragma once
 
 #include "array/numpy.h"

@@ -1,4 +1,4 @@
-// array/memory/overlap.h: may two arrays share memory? By the bounds of their memory, so "no" is certain.
+// array/memory/overlap.h: test whether two arrays may share memory, by the bounds of their memory: "no" is certain.
 #pragma once
 
 #include "array/numpy.h"

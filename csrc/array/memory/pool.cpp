@@ -1,4 +1,4 @@
-// array/memory/pool.cpp: blocks by class of size and by age, the lock around them, and NumPy's handler on top.
+// array/memory/pool.cpp: keep blocks by size class and age, with the lock around them, and provide NumPy's handler.
 #include "array/memory/pool.h"
 
 #include <pthread.h>   // pthread_atfork

@@ -1,4 +1,4 @@
-// array/memory/pool.h: memory of results, kept for the next result when an array dies.
+// array/memory/pool.h: keep the memory of results for the next result when an array dies.
 //
 // The C library gives large blocks back to the system when they are freed, and the next result then pays a page
 // fault for every 4 KiB that it writes: up to nine tenths of the time of a plan on 10^5 elements. So blocks that

@@ -1,4 +1,4 @@
-// array/memory/pooled_array.cpp: ndarrays around blocks of the pool.
+// array/memory/pooled_array.cpp: make ndarrays around blocks of the pool.
 #include <algorithm>  // std::min
 #include <cstring>    // std::memcpy
 

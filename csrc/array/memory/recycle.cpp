@@ -1,4 +1,4 @@
-// array/memory/recycle.cpp: the search beyond the array whose turn it is, and the fresh result where none is free.
+// array/memory/recycle.cpp: search beyond the array whose turn it is, and make a fresh result where none is free.
 #include "array/memory/recycle.h"
 
 #include <utility>  // std::exchange

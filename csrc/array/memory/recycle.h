@@ -1,4 +1,4 @@
-// array/memory/recycle.h: a small result that the caller has dropped is handed out again.
+// array/memory/recycle.h: hand out again a small result that the caller has dropped.
 //
 // Making an ndarray and destroying it costs some 60 ns, ten times what a small plan computes. So an output of a
 // plan keeps the last few arrays it has handed out, and when nobody else holds one any more it is the next result:

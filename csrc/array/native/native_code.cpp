@@ -1,4 +1,4 @@
-// array/native/native_code.cpp: the Python type of NativeCode, and how each kind of function is called.
+// array/native/native_code.cpp: define the Python type of NativeCode, and call each kind of function.
 #include "array/native/native_code.h"
 
 #include <algorithm>  // std::copy_n
@@ -132,9 +132,9 @@ PyObject* code_address(PyObject* self, void*) {
 }
 
 PyGetSetDef code_getset[] = {
-    {"owner", code_owner, nullptr, "What keeps the machine code in memory.", nullptr},
-    {"gil", code_gil, nullptr, "Whether it is called with the GIL held.", nullptr},
-    {"address", code_address, nullptr, "Where the function is.", nullptr},
+    {"owner", code_owner, nullptr, "Return what keeps the machine code in memory.", nullptr},
+    {"gil", code_gil, nullptr, "Return whether it is called with the GIL held.", nullptr},
+    {"address", code_address, nullptr, "Return where the function is.", nullptr},
     {},
 };
 

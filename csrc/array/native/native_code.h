@@ -1,4 +1,4 @@
-// array/native/native_code.h: NativeCode, a compiled function from outside, in the one form in which pyop calls it.
+// array/native/native_code.h: hold a compiled function from outside in the form in which pyop calls it (NativeCode).
 //
 // Whatever it was (a kernel of include/pyop/kernel.h, a loop as NumPy's ufuncs have it, a C function of numbers) is
 // called with pointers, sizes and strides as NumPy gives them to a ufunc's loop, and answers with a status.

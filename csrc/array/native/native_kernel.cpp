@@ -1,4 +1,4 @@
-// array/native/native_kernel.cpp: the Python type of NativeKernel.
+// array/native/native_kernel.cpp: define the Python type of NativeKernel.
 #include "array/native/native_kernel.h"
 
 #include "array/native/native_ufunc.h"
@@ -106,7 +106,7 @@ PyObject* kernel_reduce(PyObject* self, PyObject*) {
 PyObject* kernel_name(PyObject* self, void*) { return PyUnicode_FromString(as_kernel(self)->code->name->c_str()); }
 
 PyMethodDef kernel_methods[] = {
-    {"__reduce__", kernel_reduce, METH_NOARGS, "Pickles where it was found."},
+    {"__reduce__", kernel_reduce, METH_NOARGS, "Pickle where it was found."},
     {},
 };
 

@@ -1,5 +1,5 @@
-// array/native/native_kernel.h: NativeKernel, the function of an op that is compiled code: a ufunc, and its loop at
-// hand.
+// array/native/native_kernel.h: hold the function of an op that is compiled code: a ufunc, and its loop
+// (NativeKernel).
 //
 // Called from Python it calls its ufunc, which takes whatever NumPy takes. Eager calls of the op (op/op_native.cpp) and
 // plans go to the loop at once, where the arrays lie as they should.

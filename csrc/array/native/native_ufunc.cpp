@@ -1,4 +1,4 @@
-// array/native/native_ufunc.cpp: the ufunc, its loop, and the promotion of other dtypes to those of the loop.
+// array/native/native_ufunc.cpp: make the ufunc and its loop, and promote other dtypes to those of the loop.
 #include "array/native/native_ufunc.h"
 
 #include <array>

@@ -1,4 +1,4 @@
-// array/native/native_ufunc.h: a ufunc of NumPy that is made of a NativeCode.
+// array/native/native_ufunc.h: make a ufunc of NumPy of a NativeCode.
 //
 // The ufunc owns the code. It has the one loop, for the code's dtypes, and NumPy casts to these what may be cast.
 #pragma once

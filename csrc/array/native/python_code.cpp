@@ -1,4 +1,4 @@
-// array/native/python_code.cpp: a Python function as the code of a ufunc, called for the arrays of each run of its
+// array/native/python_code.cpp: run a Python function as the code of a ufunc, called for the arrays of each run of its
 // loop.
 //
 // What it gets are copies: the memory that a loop is given is NumPy's, and gone when the loop is done, but a function

@@ -1,4 +1,4 @@
-// array/native/python_code.h: a Python function as the code of a ufunc.
+// array/native/python_code.h: use a Python function as the code of a ufunc.
 #pragma once
 
 #include "runtime/python.h"

@@ -1,5 +1,5 @@
-// array/native/python_math.cpp: vector_norm of CPython's Modules/mathmodule.c, operation by operation. Nothing here may
-// be contracted (CMakeLists.txt), since the errors of products are computed.
+// array/native/python_math.cpp: compute vector_norm of CPython's Modules/mathmodule.c, operation by operation. Nothing
+// here may be contracted (CMakeLists.txt), since the errors of products are computed.
 #include "array/native/python_math.h"
 
 #include <cfloat>

@@ -1,4 +1,4 @@
-// array/native/python_math.h: functions of Python's `math` that are algorithms of CPython's own, not the C library's.
+// array/native/python_math.h: compute functions of Python's `math` that are CPython's own, not the C library's.
 #pragma once
 
 namespace pyop {

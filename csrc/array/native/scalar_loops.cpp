@@ -1,4 +1,4 @@
-// array/native/scalar_loops.cpp: loops over C functions of numbers.
+// array/native/scalar_loops.cpp: loop over C functions of numbers.
 //
 // Functions of float64 alone, or float32 alone, have loops of their own. For any other mixture of types there would be
 // too many, so those are called through what the calling conventions of x86-64 (System V) and AArch64 have in common:

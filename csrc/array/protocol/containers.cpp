@@ -1,4 +1,4 @@
-// array/protocol/containers.cpp: how the containers of other libraries are told, and the remedies by library.
+// array/protocol/containers.cpp: recognise the containers of other libraries, and name the remedies by library.
 #include "array/protocol/containers.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-// array/protocol/containers.h: containers of other libraries, and what they would lose as plain arrays.
+// array/protocol/containers.h: describe containers of other libraries, and what they would lose as plain arrays.
 //
 // A pandas Series aligns by its index, a masked array leaves elements out, a torch tensor may have a gradient. NumPy
 // makes a plain array of each of them without a word. Where the user has declared an array, that is what is meant, but

@@ -1,4 +1,4 @@
-// array/protocol/operators.h: Python's operators that are ufuncs of NumPy, for types whose objects stand for arrays.
+// array/protocol/operators.h: define Python's operators that are NumPy's ufuncs, for types that stand for arrays.
 #pragma once
 
 #include <vector>

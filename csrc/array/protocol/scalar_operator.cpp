@@ -1,4 +1,4 @@
-// array/protocol/scalar_operator.cpp: a built-in function for each operator, made once, that takes arrays as scalars.
+// array/protocol/scalar_operator.cpp: make a built-in function for each operator, once, that takes arrays as scalars.
 #include "array/protocol/scalar_operator.h"
 
 #include <array>

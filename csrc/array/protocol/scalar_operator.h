@@ -1,4 +1,4 @@
-// array/protocol/scalar_operator.h: Python's operators between NumPy's scalars.
+// array/protocol/scalar_operator.h: apply Python's operators between NumPy's scalars.
 //
 // NumPy computes `x[0] ** p` not with np.power but with arithmetic of its own for scalars: other functions for some
 // operators (libm's pow instead of a vectorised loop), a warning where integers overflow, other words in warnings.

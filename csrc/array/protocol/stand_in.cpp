@@ -1,4 +1,4 @@
-// array/protocol/stand_in.cpp: which names are for arrays alone, and what is answered for them.
+// array/protocol/stand_in.cpp: list the names that are for arrays alone, and answer for them.
 #include "array/protocol/stand_in.h"
 
 #include <algorithm>

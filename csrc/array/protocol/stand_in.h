@@ -1,4 +1,4 @@
-// array/protocol/stand_in.h: types whose objects stand for NumPy's arrays and for NumPy's scalars.
+// array/protocol/stand_in.h: define types whose objects stand for NumPy's arrays and for NumPy's scalars.
 //
 // One C type has the methods of both, and a function may ask which ones there are. collections.abc and typing look for
 // names in the dict of type(x), where they would find all of them. So these names are not there: len(x), iter(x),

@@ -1,5 +1,5 @@
-// array/reduction/ready_reduction.h: ReadyReduction, a reduction of arrays that all lie as one does, with all that
-// their layout decides found out once.
+// array/reduction/ready_reduction.h: prepare a reduction of arrays of one layout, with all that the layout decides
+// worked out once (ReadyReduction).
 #pragma once
 
 #include "array/reduction/reduction.h"

@@ -1,5 +1,5 @@
-// array/reduction/reduction.cpp: cuts a reduction into calls of the loop where NumPy cuts it, gathering what is
-// scattered.
+// array/reduction/reduction.cpp: cut a reduction into calls of the loop where NumPy cuts it, gathering scattered
+// elements.
 #include "array/reduction/reduction.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// array/reduction/reduction.h: reducing an array as NumPy does, bit for bit, without calling it.
+// array/reduction/reduction.h: reduce an array as NumPy does, bit for bit, without calling it.
 #pragma once
 
 #include "array/loop/convert.h"

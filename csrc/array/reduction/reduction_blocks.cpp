@@ -1,5 +1,5 @@
-// array/reduction/reduction_blocks.cpp: the tree of pairwise summation walked leaf by leaf, and the trial that shows it
-// is NumPy's.
+// array/reduction/reduction_blocks.cpp: walk the tree of pairwise summation leaf by leaf, and try that it is
+// NumPy's.
 #include "array/reduction/reduction_blocks.h"
 
 #include <cstring>

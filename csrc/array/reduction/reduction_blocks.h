@@ -1,4 +1,4 @@
-// array/reduction/reduction_blocks.h: BlockReduction, the sum of elements that come block by block.
+// array/reduction/reduction_blocks.h: sum elements that come block by block (BlockReduction).
 //
 // NumPy adds n elements in pairs: more than 128 are halved (the first half rounded down to a multiple of 8) and the
 // sums of the halves added. A BlockReduction is told n beforehand and takes the elements in order, in blocks of any

@@ -1,4 +1,4 @@
-// array/reduction/reduction_loop.cpp: the trials: what the loop gives is held against ufunc.reduce.
+// array/reduction/reduction_loop.cpp: try the loop against ufunc.reduce.
 #include "array/reduction/reduction_loop.h"
 
 #include <cmath>

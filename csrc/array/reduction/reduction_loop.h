@@ -1,4 +1,4 @@
-// array/reduction/reduction_loop.h: how NumPy reduces by a ufunc: with which loop, in which dtype, starting from what.
+// array/reduction/reduction_loop.h: find how NumPy reduces by a ufunc: its loop, its dtype, its start.
 //
 // NumPy keeps some of that to itself (whether it starts from the identity or from the first element, and which zero
 // the identity is) and it differs by release, so it is found out by trying: a ReductionLoop exists only if the loop,

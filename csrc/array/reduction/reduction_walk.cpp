@@ -1,4 +1,4 @@
-// array/reduction/reduction_walk.cpp: the sorting and joining of axes that NumPy's iterator does.
+// array/reduction/reduction_walk.cpp: sort and join axes as NumPy's iterator does.
 #include "array/reduction/reduction_walk.h"
 
 #include <cstdlib>

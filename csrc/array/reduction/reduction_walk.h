@@ -1,4 +1,4 @@
-// array/reduction/reduction_walk.h: ReductionWalk, the order in which NumPy visits the elements it reduces.
+// array/reduction/reduction_walk.h: visit the elements to reduce in NumPy's order (ReductionWalk).
 //
 // Sums depend on the order. NumPy's iterator sorts the axes by stride, joins those that lie behind each other in
 // memory, and lays the result out in the order of the axes that are left; so does this.

@@ -1,4 +1,4 @@
-// array/reduction/row_reduction.cpp: rows that begin and end within blocks, put together.
+// array/reduction/row_reduction.cpp: put together rows that begin and end within blocks.
 #include "array/reduction/row_reduction.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// array/reduction/row_reduction.h: RowReduction, a result for each row of elements that come block by block.
+// array/reduction/row_reduction.h: reduce each row of elements that come block by block (RowReduction).
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// array/reduction/row_sums.cpp: the loops over rows, of lengths known and not.
+// array/reduction/row_sums.cpp: loop over rows, of lengths known at compile time and others.
 #include "array/reduction/row_sums.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// array/reduction/row_sums.h: sums over few columns, along the rows and down the columns: the squared lengths of points
+// array/reduction/row_sums.h: sum over few columns, along the rows and down the columns: the squared lengths of points
 // in space, and their mean.
 //
 // A call of NumPy's loop takes some 15 ns, and NumPy makes one for each row. Along a row of few elements its loop adds

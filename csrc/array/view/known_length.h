@@ -1,4 +1,4 @@
-// array/view/known_length.h: loops over very few elements, compiled for the commonest numbers of them.
+// array/view/known_length.h: compile loops over very few elements for the commonest numbers of them.
 #pragma once
 
 #include <type_traits>

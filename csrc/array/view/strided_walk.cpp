@@ -1,4 +1,4 @@
-// array/view/strided_walk.cpp: reads a stretch of elements, as many at once as lie evenly.
+// array/view/strided_walk.cpp: read a stretch of elements, as many at once as are evenly spaced.
 //
 // Short lines (three coordinates of many points, and a number for each point beside them) are read many at a time: a
 // call of gather() for each would take longer than what is computed with them.

@@ -1,4 +1,4 @@
-// array/view/strided_walk.h: StridedWalk, the elements of any array, by blocks, in C order of its broadcast shape.
+// array/view/strided_walk.h: walk the elements of any array, by blocks, in C order of its broadcast shape.
 #pragma once
 
 #include <vector>

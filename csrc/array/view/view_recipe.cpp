@@ -1,4 +1,4 @@
-// array/view/view_recipe.cpp: what each kind of view function does to shape and strides.
+// array/view/view_recipe.cpp: apply each kind of view function to shape and strides.
 #include "array/view/view_recipe.h"
 
 #include <algorithm>

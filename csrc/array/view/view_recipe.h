@@ -1,4 +1,4 @@
-// array/view/view_recipe.h: ViewRecipe, what a chain of view functions (transpose, slices, …) does to an array.
+// array/view/view_recipe.h: describe what a chain of view functions (transpose, slices, …) does to an array.
 //
 // It works on descriptions of arrays, not on array objects: where the elements lie, and how. So whoever reads a view
 // element by element can do without the object. Shapes and strides come out as NumPy's functions give them, those of

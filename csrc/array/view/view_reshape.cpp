@@ -1,4 +1,4 @@
-// array/view/view_reshape.cpp: strides for another shape by NumPy's rules, or the word that elements must move.
+// array/view/view_reshape.cpp: compute strides for another shape by NumPy's rules, or report that elements must move.
 #include "array/view/view_reshape.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// array/view/view_reshape.h: another shape for the same elements, without moving them where that can be.
+// array/view/view_reshape.h: reshape elements without moving them where that is possible.
 #pragma once
 
 #include "array/view/view_recipe.h"

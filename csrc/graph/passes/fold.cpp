@@ -1,4 +1,4 @@
-// graph/passes/fold.cpp: constant folding: stateless nodes of constants are computed, once in the life of a graph.
+// graph/passes/fold.cpp: fold constants: compute stateless nodes of constants, once in the life of a graph.
 //
 // What raises is left to the plan: NumPy raises in each call, behind what is before it. So is what has floating-point
 // errors, which np.errstate around a call may ignore.

@@ -1,4 +1,4 @@
-// graph/passes/merge.cpp: common-subexpression elimination, by hash.
+// graph/passes/merge.cpp: eliminate common subexpressions, by hash.
 //
 // Nodes are visited in creation order, so the inputs of a node are settled when it comes up.
 #include <bit>      // std::bit_ceil

@@ -1,4 +1,4 @@
-// graph/passes/passes.h: the passes by name, in the order in which they are first applied (plan/lower.cpp).
+// graph/passes/passes.h: list the passes by name, in the order in which they are first applied (plan/lower.cpp).
 //
 // Dead code goes twice, before and behind folding. Casts are left out before folding, and behind the views once more
 // where only the arrays at hand can tell. Each pass can be switched off for one plan, so that a wrong result can be

@@ -1,4 +1,4 @@
-// graph/passes/prune.cpp: dead-code elimination: what neither the fetches nor a stateful node need is left out.
+// graph/passes/prune.cpp: eliminate dead code: leave out what neither the fetches nor a stateful node need.
 #include "graph/passes/rewrite.h"
 
 #include <algorithm>  // std::all_of

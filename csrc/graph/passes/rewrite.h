@@ -1,4 +1,4 @@
-// graph/passes/rewrite.h: what the passes decide about a graph for one plan, without touching the graph.
+// graph/passes/rewrite.h: record what the passes decide about a graph for one plan, without touching the graph.
 //
 //     prune → merge → casts → fold → prune        then plan/ groups, orders and lays out what is left
 //

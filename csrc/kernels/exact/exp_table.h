@@ -1,4 +1,4 @@
-// kernels/exact/exp_table.h: powers of two. Written by generate.py.
+// kernels/exact/exp_table.h: tabulate powers of two. Written by generate.py.
 #pragma once
 
 #include "kernels/loops.h"

@@ -1,4 +1,4 @@
-// kernels/exact/exponential.cpp: the exponential functions of float64, to the bases e and 2.
+// kernels/exact/exponential.cpp: compute the exponential functions of float64, to the bases e and 2.
 //
 //     x = k s + r,  s = log(2) / 128,  |r| <= s / 2        exp x = 2^(k / 128) exp r
 //

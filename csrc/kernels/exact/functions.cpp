@@ -1,4 +1,4 @@
-// kernels/exact/functions.cpp: the list of exact functions; empty below AVX2.
+// kernels/exact/functions.cpp: list the exact functions; empty below AVX2.
 #include "kernels/exact/functions.h"
 
 namespace pyop::PYOP_KERNEL_LEVEL {

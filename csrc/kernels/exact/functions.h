@@ -1,4 +1,4 @@
-// kernels/exact/functions.h: the exact functions of one level.
+// kernels/exact/functions.h: declare the exact functions of one level.
 #pragma once
 
 #include "kernels/kernel.h"

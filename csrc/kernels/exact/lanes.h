@@ -1,4 +1,4 @@
-// kernels/exact/lanes.h: four arguments at a time, and which of their results are settled.
+// kernels/exact/lanes.h: compute four arguments at a time, and tell which of their results are settled.
 //
 // A function computes f(x) as a head and a tail, whose sum is off by less than `own` units in the last place. libm is
 // known to be off by less than `bound` units. If the exact value lies further than (bound - 1/2) units from the middle

@@ -1,4 +1,4 @@
-// kernels/exact/log_table.h: logarithms of numbers near 1. Written by generate.py.
+// kernels/exact/log_table.h: tabulate logarithms of numbers near 1. Written by generate.py.
 #pragma once
 
 #include "kernels/loops.h"

@@ -1,4 +1,4 @@
-// kernels/exact/logarithm.cpp: the logarithms of float64, to the bases e and 2.
+// kernels/exact/logarithm.cpp: compute the logarithms of float64, to the bases e and 2.
 //
 //     x = 2^e m,  r = c m - 1        log x = e log 2 - log c + log(1 + r)
 //

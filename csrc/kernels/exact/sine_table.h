@@ -1,4 +1,4 @@
-// kernels/exact/sine_table.h: sines and cosines of multiples of 2 pi / 128. Written by generate.py.
+// kernels/exact/sine_table.h: tabulate sines and cosines of multiples of 2 pi / 128. Written by generate.py.
 #pragma once
 
 #include "kernels/loops.h"

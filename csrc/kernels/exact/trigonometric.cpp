@@ -1,4 +1,4 @@
-// kernels/exact/trigonometric.cpp: sine and cosine of float64.
+// kernels/exact/trigonometric.cpp: compute sine and cosine of float64.
 //
 //     x = k s + r,  s = 2 pi / 128,  |r| <= s / 2        sin x = sin(k s) cos r + cos(k s) sin r
 //

@@ -1,4 +1,4 @@
-// plan/group/combine.cpp: lets one kernel do what several operations of a group did.
+// plan/group/combine.cpp: let one kernel do what several operations of a group did.
 //
 // What two operations read is computed in the kernels of both where that costs a rounding, and saves a pass that stores
 // it: gradients read what the function has computed again.

@@ -1,4 +1,4 @@
-// plan/group/compile.cpp: LoopGroup from operations on values: which stream lies in which scratch block.
+// plan/group/compile.cpp: build a LoopGroup from operations on values: assign each stream its scratch block.
 #include <algorithm>
 
 #include "array/loop/exact_loop.h"

@@ -1,4 +1,4 @@
-// plan/group/cursors.h: where the streams of a run stand, block by block; part of loop_group.cpp.
+// plan/group/cursors.h: track where the streams of a run stand, block by block; part of loop_group.cpp.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// plan/group/edge_values.h: EdgeValues, which value of a group holds what an edge of the graph computes.
+// plan/group/edge_values.h: map what an edge of the graph computes to the value of a group that holds it (EdgeValues).
 #pragma once
 
 #include <vector>

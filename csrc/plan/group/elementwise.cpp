@@ -1,4 +1,4 @@
-// plan/group/elementwise.cpp: reads ufuncs, conversions, np.where and the like as kernels and loops of NumPy.
+// plan/group/elementwise.cpp: read ufuncs, conversions, np.where and the like as kernels and loops of NumPy.
 #include "plan/group/elementwise.h"
 
 #include <algorithm>

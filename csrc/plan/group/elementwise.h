@@ -1,4 +1,4 @@
-// plan/group/elementwise.h: which nodes compute element by element, and with what.
+// plan/group/elementwise.h: tell which nodes compute element by element, and with what.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// plan/group/fuse.cpp: walks the schedule, gives elementwise nodes their loops and joins them into groups.
+// plan/group/fuse.cpp: walk the schedule, give elementwise nodes their loops and join them into groups.
 #include "plan/group/fuse.h"
 
 #include <algorithm>

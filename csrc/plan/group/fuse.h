@@ -1,4 +1,4 @@
-// plan/group/fuse.h: which nodes run as native loops, and which of these run together.
+// plan/group/fuse.h: choose which nodes run as native loops, and which of these run together.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// plan/group/group_ir.h: GroupIr, a fused group while it is being compiled.
+// plan/group/group_ir.h: represent a fused group while it is being compiled (GroupIr).
 //
 //     IrBuilder (nodes → operations on values)  →  combine (superinstructions)  →  LoopGroup (values → streams)
 //

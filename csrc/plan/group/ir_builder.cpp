@@ -1,4 +1,4 @@
-// plan/group/ir_builder.cpp: reads the members of a group one by one, with their operands, reductions and outputs.
+// plan/group/ir_builder.cpp: read the members of a group one by one, with their operands, reductions and outputs.
 #include "plan/group/ir_builder.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// plan/group/ir_builder.h: from the members of a fused group to operations on values.
+// plan/group/ir_builder.h: translate the members of a fused group to operations on values.
 #pragma once
 
 #include <map>

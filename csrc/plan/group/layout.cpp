@@ -1,5 +1,5 @@
-// plan/group/layout.cpp: which order of axes serves all arrays of a run, and which operands are scalar, contiguous or
-// strided.
+// plan/group/layout.cpp: find which order of axes serves all arrays of a run, and which operands are scalar,
+// contiguous or strided.
 #include "plan/group/layout.h"
 
 #include <algorithm>

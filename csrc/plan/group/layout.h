@@ -1,4 +1,4 @@
-// plan/group/layout.h: GroupLayout, how the arrays of one run lie over the elements of its result.
+// plan/group/layout.h: describe how the arrays of one run lie over the elements of its result (GroupLayout).
 #pragma once
 
 #include <vector>

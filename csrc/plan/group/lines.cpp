@@ -1,4 +1,4 @@
-// plan/group/lines.cpp: which strides are those of lines.
+// plan/group/lines.cpp: find which strides are those of lines.
 #include "plan/group/lines.h"
 
 namespace pyop {

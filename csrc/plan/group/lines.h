@@ -1,4 +1,4 @@
-// plan/group/lines.h: Lines, slices of arrays of one shape, each read as one stretch.
+// plan/group/lines.h: read slices of arrays of one shape as one stretch each (Lines).
 //
 //     a[1:-1, :-2] + a[1:-1, 2:]        a line  gap  a line  gap  a line
 //

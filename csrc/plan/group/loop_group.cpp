@@ -1,4 +1,4 @@
-// plan/group/loop_group.cpp: one run: blocks, threads, floating-point errors, and the results' memory.
+// plan/group/loop_group.cpp: make one run: blocks, threads, floating-point errors, and the results' memory.
 #include "plan/group/loop_group.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// plan/group/loop_group.h: LoopGroup, elementwise operations run together, block by block.
+// plan/group/loop_group.h: run elementwise operations together, block by block (LoopGroup).
 //
 //     for each block of elements:  for each operation:  one call of a kernel or of NumPy's inner loop
 //

@@ -1,4 +1,4 @@
-// plan/group/row_target.h: RowTarget, where the rows of a result go that is computed row by row.
+// plan/group/row_target.h: place the rows of a result that is computed row by row (RowTarget).
 //
 //     what is read:   a row  gap  a row  gap  a row
 //     result:         row --> its memory

@@ -1,4 +1,4 @@
-// plan/group/scratch.h: the blocks in which a group of loops keeps what is between its operations.
+// plan/group/scratch.h: hold the blocks in which a group of loops keeps what is between its operations.
 #pragma once
 
 #include <cstdlib>  // std::aligned_alloc

@@ -1,4 +1,4 @@
-// plan/group/small_run.cpp: which groups are run so, and how.
+// plan/group/small_run.cpp: choose which groups are run so, and run them.
 #include "plan/group/small_run.h"
 
 #include "array/view/strided_walk.h"

@@ -1,5 +1,5 @@
-// plan/group/small_run.h: SmallRun, a LoopGroup on few elements whose shape is known: one block, with all that a run
-// looks at (layout.h, cursors.h) looked at beforehand.
+// plan/group/small_run.h: run a LoopGroup on few elements whose shape is known: one block, with all that a run looks
+// at (layout.h, cursors.h) worked out beforehand (SmallRun).
 //
 // Borrows from the group. Immutable; any number of threads run it at once, attached or not.
 #pragma once

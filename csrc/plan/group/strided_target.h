@@ -1,4 +1,4 @@
-// plan/group/strided_target.h: StridedTarget, part of an array that takes the elements of a result, a block at a time.
+// plan/group/strided_target.h: write the elements of a result into part of an array, block by block (StridedTarget).
 #pragma once
 
 #include <algorithm>

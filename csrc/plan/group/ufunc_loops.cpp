@@ -1,4 +1,4 @@
-// plan/group/ufunc_loops.cpp: the table of loops, for the life of the process: asking NumPy takes microseconds.
+// plan/group/ufunc_loops.cpp: keep the table of loops for the life of the process: asking NumPy takes microseconds.
 #include "plan/group/ufunc_loops.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// plan/group/ufunc_loops.h: NumPy's loops and pyop's kernels by ufunc and operands, each asked for once.
+// plan/group/ufunc_loops.h: find NumPy's loops and pyop's kernels by ufunc and operands, each asked for once.
 #pragma once
 
 #include <array>

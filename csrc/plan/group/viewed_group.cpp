@@ -1,4 +1,4 @@
-// plan/group/viewed_group.cpp: shows a group what it reads.
+// plan/group/viewed_group.cpp: show a group what it reads.
 #include "plan/group/viewed_group.h"
 
 #include <algorithm>

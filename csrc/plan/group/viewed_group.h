@@ -1,4 +1,4 @@
-// plan/group/viewed_group.h: ViewedGroup, a group that reads views which nobody else reads.
+// plan/group/viewed_group.h: run a group that reads views which nobody else reads (ViewedGroup).
 //
 //     out[1:-1] = a[:-2] + a[2:]        two slices of `a`, none of which becomes an object
 //

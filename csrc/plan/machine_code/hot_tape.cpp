@@ -1,4 +1,4 @@
-// plan/machine_code/hot_tape.cpp: when a tape is hot, and how much of it is done at once.
+// plan/machine_code/hot_tape.cpp: decide when a tape is hot, and how much of it is done at once.
 #include "plan/machine_code/hot_tape.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// plan/machine_code/hot_tape.h: HotTape, a tape that is run by the interpreter first, and by machine code when it is
-// hot: when its iterations times its operations are many (no clock is asked).
+// plan/machine_code/hot_tape.h: run a tape by the interpreter first, and by machine code when it is hot: when its
+// iterations times its operations are many (HotTape; no clock is asked).
 //
 // Machine code that left its tape, or raised a flag, is undone, and the interpreter does the same iterations, so only
 // that decides what is left to the steps. A tape of which this is so again and again rests. Attached threads; the GIL

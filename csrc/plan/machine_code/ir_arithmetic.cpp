@@ -1,4 +1,4 @@
-// plan/machine_code/ir_arithmetic.cpp: operation for operation what plan/tape/interpret.cpp does.
+// plan/machine_code/ir_arithmetic.cpp: write, operation for operation, what plan/tape/interpret.cpp does.
 #include "plan/machine_code/ir_arithmetic.h"
 
 #include <limits>

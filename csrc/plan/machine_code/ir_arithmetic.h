@@ -1,4 +1,4 @@
-// plan/machine_code/ir_arithmetic.h: the operations of a tape as LLVM's, with the bits and the flags of the
+// plan/machine_code/ir_arithmetic.h: write the operations of a tape as LLVM's, with the bits and the flags of the
 // interpreter.
 //
 // Floating-point flags are results: NumPy warns by them. LLVM takes it that nobody looks at them, and drops, moves and

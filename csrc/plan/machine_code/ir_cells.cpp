@@ -1,4 +1,4 @@
-// plan/machine_code/ir_cells.cpp: which cells are constants, variables and memory.
+// plan/machine_code/ir_cells.cpp: decide which cells are constants, variables and memory.
 #include "plan/machine_code/ir_cells.h"
 
 #include <algorithm>

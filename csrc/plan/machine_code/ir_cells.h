@@ -1,4 +1,4 @@
-// plan/machine_code/ir_cells.h: the cells of a tape as machine code has them.
+// plan/machine_code/ir_cells.h: write the cells of a tape as machine code has them.
 //
 // A cell that nothing on the tape writes is a value of LLVM's: an integer that is the same in every run stands in the
 // text, others are loaded where the function begins. One whose address is

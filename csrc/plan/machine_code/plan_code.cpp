@@ -1,4 +1,4 @@
-// plan/machine_code/plan_code.cpp: walks over the tapes of a program and of those that it runs.
+// plan/machine_code/plan_code.cpp: walk over the tapes of a program and of those that it runs.
 #include "plan/machine_code/plan_code.h"
 
 #include "graph/value.h"

@@ -1,4 +1,4 @@
-// plan/machine_code/plan_code.h: the machine code of all tapes of a plan: what Python asks of it.
+// plan/machine_code/plan_code.h: manage the machine code of all tapes of a plan, as Python asks for it.
 #pragma once
 
 #include "plan/plan.h"

@@ -1,4 +1,4 @@
-// plan/machine_code/snapshot.h: Snapshot, what arrays hold before a run that may have to be undone. Attached threads.
+// plan/machine_code/snapshot.h: save what arrays hold before a run that may be undone (Snapshot). Attached threads.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// plan/machine_code/tape_code.cpp: the type TapeCode, and the variable of the environment.
+// plan/machine_code/tape_code.cpp: define the type TapeCode, and read the environment variable.
 #include "plan/machine_code/tape_code.h"
 
 #include <cstdlib>
@@ -85,9 +85,9 @@ PyMethodDef tape_code_methods[] = {
 PyGetSetDef tape_code_getset[] = {
     {"ir", get_ir, nullptr, "LLVM's textual IR of the function `tape`; empty if there is none.", nullptr},
     {"state", get_state, nullptr, "'cold', 'waiting', 'ready' or 'refused'.", nullptr},
-    {"why_not", get_why, nullptr, "Why it is refused; empty if it is not.", nullptr},
-    {"operations", get_operations, nullptr, "How many operations the tape has.", nullptr},
-    {"owner", get_owner, nullptr, "What keeps the code, or None.", nullptr},
+    {"why_not", get_why, nullptr, "Return why it is refused; empty if it is not.", nullptr},
+    {"operations", get_operations, nullptr, "Return how many operations the tape has.", nullptr},
+    {"owner", get_owner, nullptr, "Return what keeps the code, or None.", nullptr},
     {},
 };
 PyMemberDef tape_code_members[] = {

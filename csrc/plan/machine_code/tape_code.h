@@ -1,5 +1,5 @@
-// plan/machine_code/tape_code.h: TapeCode, a Python object: the machine code of a tape, from the wish for it to its
-// end.
+// plan/machine_code/tape_code.h: hold the machine code of a tape, from the request for it to its end (TapeCode, a
+// Python object).
 //
 //     cold ──► waiting ──► ready        python/pyop/machine_code/ makes it of `ir`, on a thread of its own
 //       └─────────┴──────► refused      and says why it does not

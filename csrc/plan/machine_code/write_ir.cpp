@@ -1,4 +1,4 @@
-// plan/machine_code/write_ir.cpp: the instructions of a tape, one after the other.
+// plan/machine_code/write_ir.cpp: write the instructions of a tape, one after the other.
 #include "plan/machine_code/write_ir.h"
 
 #include <algorithm>

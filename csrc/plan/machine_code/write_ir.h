@@ -1,4 +1,4 @@
-// plan/machine_code/write_ir.h: a tape as a function in LLVM's textual IR.
+// plan/machine_code/write_ir.h: write a tape as a function in LLVM's textual IR.
 //
 //     i32 @tape(ptr cells, ptr journal, ptr until_look, ptr table)
 //

@@ -1,4 +1,4 @@
-// plan/passes/casts.cpp: finds conversions and copies whose absence nobody could see.
+// plan/passes/casts.cpp: find conversions and copies whose absence nobody could see.
 #include "plan/passes/casts.h"
 
 #include "array/loop/strided_loop.h"

@@ -1,4 +1,4 @@
-// plan/passes/casts.h: conversions and copies that change nothing.
+// plan/passes/casts.h: leave out conversions and copies that change nothing.
 //
 // A conversion to the dtype that the elements have, one there and back that loses nothing, a copy: they make an array
 // of its own, and the same elements. Where nobody sees the result but what computes fresh arrays of it, nobody can

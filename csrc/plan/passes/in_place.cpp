@@ -1,4 +1,4 @@
-// plan/passes/in_place.cpp: marks the instructions whose step may write over an input.
+// plan/passes/in_place.cpp: mark the instructions whose step may write over an input.
 #include "plan/passes/in_place.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// plan/passes/in_place.h: which instructions may write over what they read.
+// plan/passes/in_place.h: find which instructions may write over what they read.
 #pragma once
 
 #include "plan/program.h"

@@ -1,4 +1,4 @@
-// plan/passes/last_stores.cpp: takes the last writes of a program out of it.
+// plan/passes/last_stores.cpp: take the last writes of a program out of it.
 //
 // As an instruction, a write into an argument is one into a copy, all of which goes back into the argument in the end.
 // Without it the end has to copy no more than the part, or nothing, if that was computed there.

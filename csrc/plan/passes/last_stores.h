@@ -1,4 +1,4 @@
-// plan/passes/last_stores.h: writes by slices into arguments, made into the caller's arrays when all is computed.
+// plan/passes/last_stores.h: make writes by slices into arguments in the caller's arrays, when all is computed.
 #pragma once
 
 #include "plan/program.h"

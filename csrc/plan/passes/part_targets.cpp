@@ -1,4 +1,4 @@
-// plan/passes/part_targets.cpp: pairs groups with the writes of their results.
+// plan/passes/part_targets.cpp: pair groups with the writes of their results.
 //
 // Between the two nobody may look at the array that is written into: the part is new before its time.
 #include "plan/passes/part_targets.h"

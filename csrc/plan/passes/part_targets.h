@@ -1,5 +1,5 @@
-// plan/passes/part_targets.h: which results of groups are written into part of an array by a later instruction, and may
-// be computed there.
+// plan/passes/part_targets.h: find which results of groups are written into part of an array by a later instruction,
+// and may be computed there.
 #pragma once
 
 #include "plan/program.h"

@@ -1,4 +1,4 @@
-// plan/passes/schedule.cpp: a depth-first order, and the memory that it and the order of creation hold at most.
+// plan/passes/schedule.cpp: compute a depth-first order, and the most memory that it and creation order hold.
 #include "plan/passes/schedule.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// plan/passes/schedule.h: the order of a program's instructions.
+// plan/passes/schedule.h: order a program's instructions.
 //
 // Creation order is one that works. Another is taken if less memory is held at once that way: depth-first from what
 // nobody reads, each instruction right after the last of its producers, and first the producer that needs most while

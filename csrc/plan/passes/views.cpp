@@ -1,4 +1,4 @@
-// plan/passes/views.cpp: finds chains of views, each read by the next alone, and views that a group alone reads.
+// plan/passes/views.cpp: find chains of views, each read by the next alone, and views that a group alone reads.
 #include "plan/passes/views.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// plan/passes/views.h: a view that only one other view reads, or only one group, is never made: that one shows the base
+// plan/passes/views.h: leave out a view that only one other view reads, or only one group: that one shows the base
 // directly.
 #pragma once
 

@@ -1,6 +1,6 @@
-// plan/quick/argument.h: what the quick ways share. What a call is known to hand over when its plan is prepared to be
-// run without a frame: exact arrays of one dtype and shape, and numbers of one type; and where a call goes that is not
-// for them.
+// plan/quick/argument.h: share what the quick calls need. What a call is known to hand over when its plan is prepared
+// to be run without a frame: exact arrays of one dtype and shape, and numbers of one type; and where a call goes that
+// is not for them.
 #pragma once
 
 #include <cstdint>

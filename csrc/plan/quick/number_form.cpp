@@ -1,4 +1,4 @@
-// plan/quick/number_form.cpp: numbers as NumPy's scalars and Python's numbers.
+// plan/quick/number_form.cpp: convert numbers to NumPy's scalars and Python's numbers.
 #include "plan/quick/number_form.h"
 
 #include "plan/result_forms.h"

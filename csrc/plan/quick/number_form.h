@@ -1,4 +1,4 @@
-// plan/quick/number_form.h: what a compiled function makes of the result of its plan, where C++ does it.
+// plan/quick/number_form.h: turn the result of a plan into that of its compiled function, where C++ does it.
 #pragma once
 
 #include "array/numpy.h"

@@ -1,4 +1,4 @@
-// plan/quick/quick_arrays.cpp: which plans and arguments these are, and a call.
+// plan/quick/quick_arrays.cpp: choose the plans and arguments for it, and make a call.
 #include "plan/quick/quick_arrays.h"
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// plan/quick/quick_arrays.h: QuickArrays, a plan that is one LoopGroup on few elements, from the arguments of a call to
-// its results as one function: arguments are held against a few words each, and the kernels get their addresses.
+// plan/quick/quick_arrays.h: run a plan that is one LoopGroup on few elements as one function (QuickArrays): arguments
+// are compared with a few words each, and the kernels get their addresses.
 //
 // It may answer "not this way", before anything can be seen of it: arguments that lie otherwise, floating-point flags
 // (which the general way tells of), results that overlap what is read and are too large to be staged.

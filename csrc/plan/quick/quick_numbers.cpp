@@ -1,4 +1,4 @@
-// plan/quick/quick_numbers.cpp: records the tape of a plan, and a call.
+// plan/quick/quick_numbers.cpp: record the tape of a plan, and make a call.
 #include "plan/quick/quick_numbers.h"
 
 #include <cstring>

@@ -1,6 +1,6 @@
-// plan/quick/quick_numbers.h: QuickNumbers, a plan of single numbers as a tape (plan/tape/): Python's numbers, NumPy's
-// scalars and arrays of no dimension go from the arguments of a call into cells, and what comes out is what the
-// function returns. No array is made on the way.
+// plan/quick/quick_numbers.h: run a plan of single numbers as a tape (plan/tape/): Python's numbers, NumPy's scalars
+// and arrays of no dimension go from the arguments of a call into cells, and what comes out is what the function
+// returns (QuickNumbers). No array is made on the way.
 //
 // It may answer "not this way": arguments of other types, what the tape leaves, and floating-point flags that
 // np.errstate does not ignore, of which the general way warns.

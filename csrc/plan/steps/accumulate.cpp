@@ -1,4 +1,4 @@
-// plan/steps/accumulate.cpp: np.cumsum, np.cumprod, ufunc.accumulate and ufunc.outer as native steps.
+// plan/steps/accumulate.cpp: compute np.cumsum, np.cumprod, ufunc.accumulate and ufunc.outer as native steps.
 //
 // NumPy accumulates by its loop with the result, one element back, as the first operand: every element is one step,
 // so it does not matter how many of them a call of the loop gets.

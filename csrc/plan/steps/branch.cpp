@@ -1,5 +1,5 @@
-// plan/steps/branch.cpp: one of two parts of a plan, by a truth that is known when it runs (python/pyop/loops/node.py:
-// Branch).
+// plan/steps/branch.cpp: run one of two parts of a plan, by a truth that is known when it runs
+// (python/pyop/loops/node.py: Branch).
 #include <algorithm>
 #include <cstdint>
 #include <span>

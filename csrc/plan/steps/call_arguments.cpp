@@ -1,4 +1,4 @@
-// plan/steps/call_arguments.cpp: binds a call to the names of parameters, and reads flags and dtypes from it.
+// plan/steps/call_arguments.cpp: bind a call to the names of parameters, and read flags and dtypes from it.
 #include "plan/steps/call_arguments.h"
 
 #include <algorithm>

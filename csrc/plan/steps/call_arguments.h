@@ -1,4 +1,4 @@
-// plan/steps/call_arguments.h: what a node's call passes for each parameter of its function.
+// plan/steps/call_arguments.h: tell what a node's call passes for each parameter of its function.
 #pragma once
 
 #include <array>

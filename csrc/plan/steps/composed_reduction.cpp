@@ -1,5 +1,5 @@
-// plan/steps/composed_reduction.cpp: functions of NumPy that are a reduction and little else: np.ptp, np.trace, the
-// nan-functions, np.linalg.norm along an axis.
+// plan/steps/composed_reduction.cpp: compute functions of NumPy that are a reduction and little else: np.ptp,
+// np.trace, the nan-functions, np.linalg.norm along an axis.
 //
 // They follow what NumPy does step by step, on arrays laid out as its own are, so that every rounding is the same.
 #include <cmath>

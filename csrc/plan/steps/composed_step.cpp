@@ -1,4 +1,4 @@
-// plan/steps/composed_step.cpp: functions of NumPy that are a few simpler ones (python/pyop/graph/parts.py), as a
+// plan/steps/composed_step.cpp: run functions of NumPy that are a few simpler ones (python/pyop/graph/parts.py), as a
 // program of their own for one node.
 //
 // The program runs as a trial (array/loop/ufunc_errors.h): where NumPy would have to warn or raise, where a step of it

@@ -1,4 +1,4 @@
-// plan/steps/computed_key.cpp: rebuilds indices without what is computed in them, and reads that in a run.
+// plan/steps/computed_key.cpp: rebuild indices without their computed parts, and read those in a run.
 #include "plan/steps/computed_key.h"
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// plan/steps/computed_key.h: indices in which integers stand that the graph computes.
+// plan/steps/computed_key.h: handle indices in which integers stand that the graph computes.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// plan/steps/computed_part.cpp: x[k], x[a:b], x[k, 1:] with integers that the graph computes, as a native step.
+// plan/steps/computed_part.cpp: compute x[k], x[a:b], x[k, 1:] with integers that the graph computes, natively.
 //
 // They are arrays of no dimension: where one stands for itself, and not as the bound of a slice, NumPy gives a copy.
 #include "array/memory/recycle.h"

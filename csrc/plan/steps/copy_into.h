@@ -1,4 +1,4 @@
-// plan/steps/copy_into.h: elements copied into a view, as they are.
+// plan/steps/copy_into.h: copy elements into a view unchanged.
 #pragma once
 
 #include <cstdint>

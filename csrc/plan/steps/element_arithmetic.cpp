@@ -1,4 +1,4 @@
-// plan/steps/element_arithmetic.cpp: integers that are watched for overflow, powers by libm's pow, and the four
+// plan/steps/element_arithmetic.cpp: compute integers with overflow checks, powers by libm's pow, and the four
 // products of complex numbers.
 //
 // Compiled without contraction where NumPy's is: a product and a sum are two operations.

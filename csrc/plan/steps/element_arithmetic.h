@@ -1,4 +1,4 @@
-// plan/steps/element_arithmetic.h: the arithmetic of NumPy's scalars where it is not the loop of the ufunc
+// plan/steps/element_arithmetic.h: compute the arithmetic of NumPy's scalars where it is not the loop of the ufunc
 // (array/protocol/scalar_operator.h), for one element.
 #pragma once
 

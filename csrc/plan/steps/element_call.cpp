@@ -1,4 +1,4 @@
-// plan/steps/element_call.cpp: reads the calls of nodes, and finds out in which dtype NumPy computes them.
+// plan/steps/element_call.cpp: read the calls of nodes, and find in which dtype NumPy computes them.
 #include "plan/steps/element_call.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// plan/steps/element_call.h: ElementCall, what an operation on single numbers is: how each operand becomes what the
-// operation computes in, and what computes it.
+// plan/steps/element_call.h: describe an operation on single numbers: how each operand is converted to what the
+// operation computes in, and what computes it (ElementCall).
 //
 //     ufuncs and conversions called on numbers ┐                    ┌ an operation of the tape
 //     operators of NumPy's scalars             ├─► casts ─► one of ─┼ scalar arithmetic (element_arithmetic.h)

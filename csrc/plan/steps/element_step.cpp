@@ -1,4 +1,4 @@
-// plan/steps/element_step.cpp: an operation on single numbers, as a native step and on a tape.
+// plan/steps/element_step.cpp: run an operation on single numbers, as a native step and on a tape.
 #include <cfenv>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// plan/steps/fill.cpp: np.zeros_like, ones_like and full_like of a number as native steps, for arrays in C order.
+// plan/steps/fill.cpp: run np.zeros_like, ones_like and full_like of a number as native steps, for arrays in C order.
 
 #include "array/memory/pool.h"
 #include "array/memory/recycle.h"

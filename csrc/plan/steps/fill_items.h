@@ -1,4 +1,4 @@
-// plan/steps/fill_items.h: memory filled with one element.
+// plan/steps/fill_items.h: fill memory with one element.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// plan/steps/fourier.cpp: np.fft's transforms, by the ufuncs with core dimensions that NumPy's own functions call.
+// plan/steps/fourier.cpp: compute np.fft's transforms by the ufuncs with core dimensions that NumPy calls.
 //
 // What lies in another order than C's, and sizes of zero, are left to the function; so is what raises.
 #include <cmath>

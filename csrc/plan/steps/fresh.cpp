@@ -1,5 +1,5 @@
-// plan/steps/fresh.cpp: an array that the function makes of nothing (pyop.gradients.fresh), as a native step: filled
-// with one element, or a copy of a constant.
+// plan/steps/fresh.cpp: make an array that the function makes of nothing (pyop.gradients.fresh), as a native step:
+// filled with one element, or a copy of a constant.
 #include <cstring>
 
 #include "array/memory/pool.h"

@@ -1,5 +1,5 @@
-// plan/steps/guard_step.cpp: a guard as a native step: a look at one number. Where it is another, or of a type that is
-// not looked at here, the guard's own function is called, which raises PathLeft.
+// plan/steps/guard_step.cpp: check a guard as a native step: compare one number. Where it is another, or of a type
+// that is not looked at here, the guard's own function is called, which raises PathLeft.
 #include "plan/steps/guard_step.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// plan/steps/guard_step.h: guards in a plan: a number that the function under trace has decided by is what it was then.
+// plan/steps/guard_step.h: check guards in a plan: a number that decided in the trace is the same.
 #pragma once
 
 #include "graph/graph.h"

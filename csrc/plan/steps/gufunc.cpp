@@ -1,4 +1,4 @@
-// plan/steps/gufunc.cpp: ufuncs with core dimensions, and the functions of linalg that wrap one, as native steps.
+// plan/steps/gufunc.cpp: run ufuncs with core dimensions, and the functions of linalg that wrap one, as native steps.
 #include <cfenv>
 
 #include "array/contract/match.h"

@@ -1,5 +1,5 @@
-// plan/steps/gufunc_products.cpp: functions that NumPy's C API has too, called there: np.dot and np.inner, whose
-// results differ in their last bits from those of matmul, np.linalg.norm by way of dot, and the searches.
+// plan/steps/gufunc_products.cpp: call functions that NumPy's C API has too there: np.dot and np.inner, whose results
+// differ in their last bits from those of matmul, np.linalg.norm by way of dot, and the searches.
 //
 // They are the very functions that NumPy calls, so all that is left out is the way there. Whatever raises is left to
 // the function, for its own words.

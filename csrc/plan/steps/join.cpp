@@ -1,4 +1,4 @@
-// plan/steps/join.cpp: arrays put together: np.concatenate, stack, append, hstack and vstack as native steps.
+// plan/steps/join.cpp: join arrays: np.concatenate, stack, append, hstack and vstack as native steps.
 //
 // Pieces of one of NumPy's own dtypes, all the same, are copied line by line. Everything else (promotion, a piece in
 // another order of memory, which shows in the order of the result) is left to the function.

@@ -1,4 +1,4 @@
-// plan/steps/like_step.cpp: what gradient rules do where a size is not known before the run: an array laid out as
+// plan/steps/like_step.cpp: run what gradient rules do where a size is not known before the run: an array laid out as
 // another one is, reshaped as another one is, and the number of elements along axes.
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
-// plan/steps/loop.cpp: a loop, as a native step: the program of its body is run again and again on one frame of slots,
-// without Python in between (python/pyop/loops/node.py: Loop).
+// plan/steps/loop.cpp: run a loop as a native step: the program of its body runs again and again on one frame of
+// slots, without Python in between (python/pyop/loops/node.py: Loop).
 //
 // What an iteration hands to the next is moved, not copied: its only reference stands in the slot that the body reads,
 // so that the body writes over it where nobody reads it later. Results have memory of their own, whatever they show.

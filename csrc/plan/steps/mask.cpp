@@ -1,4 +1,4 @@
-// plan/steps/mask.cpp: x[mask] and x[mask] = value, by a mask of the array's own shape, as native steps.
+// plan/steps/mask.cpp: compute x[mask] and x[mask] = value, by a mask of the array's own shape, as native steps.
 //
 // Whatever else NumPy makes of a mask (of fewer axes, values of another dtype or of another count) is left to it.
 #include <bit>

@@ -1,4 +1,4 @@
-// plan/steps/mean.cpp: np.mean, np.var and np.std as native steps.
+// plan/steps/mean.cpp: compute np.mean, np.var and np.std as native steps.
 //
 // They follow what these functions do step by step, so that every rounding is the same: the sum as ufunc.reduce gives
 // it, divided in float64 and rounded to the dtype of the sum; for the variance the squares of the differences in an

@@ -1,4 +1,4 @@
-// plan/steps/node_call.cpp: what a node calls, seen through the wrappers that rebuild nested arguments.
+// plan/steps/node_call.cpp: find what a node calls, through the wrappers that rebuild nested arguments.
 #include "plan/steps/node_call.h"
 
 #include <algorithm>

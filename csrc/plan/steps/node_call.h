@@ -1,4 +1,4 @@
-// plan/steps/node_call.h: NodeCall, the arguments of a node's function by the names of its parameters.
+// plan/steps/node_call.h: hold the arguments of a node's function by the names of its parameters (NodeCall).
 #pragma once
 
 #include <initializer_list>

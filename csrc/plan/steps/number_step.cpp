@@ -1,4 +1,4 @@
-// plan/steps/number_step.cpp: arithmetic of Python floats, as pyop.compile traces it
+// plan/steps/number_step.cpp: compute the arithmetic of Python floats, as pyop.compile traces it
 // (python/pyop/graph/symbolic_number.py).
 //
 // NumPy's loops would not do: Python's floats overflow without a warning, and division by zero is an error.

@@ -1,4 +1,4 @@
-// plan/steps/part.cpp: what steps that run programs have in common.
+// plan/steps/part.cpp: share what steps that run programs have in common.
 #include "plan/steps/part.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// plan/steps/part.h: a part of a plan that is a program of its own: the body of a loop, one of two branches.
+// plan/steps/part.h: hold a part of a plan that is a program of its own: the body of a loop, one of two branches.
 #pragma once
 
 #include "graph/passes/rewrite.h"

@@ -1,5 +1,5 @@
-// plan/steps/put.cpp: zeros with an array in a part of them, the adjoint of indexing by slices and integers, as a
-// native step. What the key shows of the zeros is found as for the index itself.
+// plan/steps/put.cpp: put an array into part of zeros, the adjoint of indexing by slices and integers, as a native
+// step. What the key shows of the zeros is found as for the index itself.
 #include <cstring>
 #include <functional>
 #include <numeric>

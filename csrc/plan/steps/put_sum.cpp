@@ -1,5 +1,5 @@
-// plan/steps/put_sum.cpp: the sum of several arrays, each in a part of zeros: what the gradients of several slices of
-// one array come to. It is computed block by block, so that the result is written once.
+// plan/steps/put_sum.cpp: sum several arrays, each in a part of zeros: what the gradients of several slices of one
+// array come to. It is computed block by block, so that the result is written once.
 //
 // A sum with zeros is a sum: what one array does not cover becomes x + 0.0, which is not x for -0.0.
 #include <algorithm>

@@ -1,4 +1,4 @@
-// plan/steps/put_sum.h: `put` of several arrays.
+// plan/steps/put_sum.h: declare `put` of several arrays.
 #pragma once
 
 #include "plan/steps/steps.h"

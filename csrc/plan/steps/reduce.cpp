@@ -1,4 +1,4 @@
-// plan/steps/reduce.cpp: np.sum and its kin, and ufunc.reduce, as native steps.
+// plan/steps/reduce.cpp: run np.sum and its kin, and ufunc.reduce, as native steps.
 #include "plan/steps/reduce.h"
 
 #include "plan/steps/call_arguments.h"

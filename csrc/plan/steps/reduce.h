@@ -1,4 +1,4 @@
-// plan/steps/reduce.h: what a call of np.sum and its kin, of ufunc.reduce, or of np.mean and its kin asks for.
+// plan/steps/reduce.h: read what a call of np.sum and its kin, of ufunc.reduce, or of np.mean and its kin asks for.
 #pragma once
 
 #include "array/reduction/reduction.h"

@@ -1,5 +1,5 @@
-// plan/steps/size_step.cpp: a symbolic size as a number (`size_number` of python/pyop/graph/symbolic_number.py): that
-// of an axis, or one computed from the counter of a loop.
+// plan/steps/size_step.cpp: compute a symbolic size as a number (`size_number` of
+// python/pyop/graph/symbolic_number.py): that of an axis, or one computed from the counter of a loop.
 #include "array/memory/recycle.h"
 #include "plan/steps/call_arguments.h"
 #include "plan/steps/node_call.h"

@@ -1,4 +1,4 @@
-// plan/steps/steps.cpp: the makers, in the order in which they are asked.
+// plan/steps/steps.cpp: list the makers, in the order in which they are asked.
 #include "plan/steps/steps.h"
 
 #include <iterator>

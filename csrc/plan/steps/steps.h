@@ -1,4 +1,4 @@
-// plan/steps/steps.h: the native steps that stand for one node each.
+// plan/steps/steps.h: declare the native steps that stand for one node each.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// plan/steps/store.cpp: a write by slices and integers, as a native step: into the memory of the array itself where
+// plan/steps/store.cpp: write by slices and integers, as a native step: into the memory of the array itself where
 // nobody reads that any more, else into a copy that lies as it does.
 //
 // Arrays of another dtype, and numbers whose conversion warns or raises, are left to the function.

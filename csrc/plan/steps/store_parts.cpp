@@ -1,4 +1,4 @@
-// plan/steps/store_parts.cpp: values as elements, copies to write into, views of what is written.
+// plan/steps/store_parts.cpp: convert values to elements, make copies to write into, and views of what is written.
 #include "plan/steps/store_parts.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// plan/steps/store_parts.h: what the steps that write into arrays have in common (`store` of
+// plan/steps/store_parts.h: share what the steps that write into arrays have in common (`store` of
 // python/pyop/gradients/store.py).
 #pragma once
 

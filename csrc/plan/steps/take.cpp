@@ -1,4 +1,4 @@
-// plan/steps/take.cpp: elements picked by an array of integers (np.take, x[indices]), and np.roll, as native steps.
+// plan/steps/take.cpp: pick elements by integer arrays (np.take, x[indices]) and roll, as native steps.
 //
 // An index that is out of range is left to the function, which has the words for it.
 #include <cstring>

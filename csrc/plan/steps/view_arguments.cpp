@@ -1,4 +1,4 @@
-// plan/steps/view_arguments.cpp: integers, shapes and axes read from static arguments.
+// plan/steps/view_arguments.cpp: read integers, shapes and axes from static arguments.
 #include "plan/steps/view_arguments.h"
 
 #include "runtime/items.h"

@@ -1,4 +1,4 @@
-// plan/steps/view_arguments.h: static arguments of view functions as numbers.
+// plan/steps/view_arguments.h: read static arguments of view functions as numbers.
 //
 // Every reader returns false for what it does not understand, without an error: the function will be called, and
 // knows what to say.

@@ -1,4 +1,4 @@
-// plan/steps/view_reading.cpp: a reader for each view function of NumPy, and the table of them.
+// plan/steps/view_reading.cpp: define a reader for each view function of NumPy, and the table of them.
 #include "plan/steps/view_reading.h"
 
 #include <algorithm>

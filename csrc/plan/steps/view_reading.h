@@ -1,4 +1,4 @@
-// plan/steps/view_reading.h: which calls of nodes are views, and of what kind.
+// plan/steps/view_reading.h: tell which calls of nodes are views, and of what kind.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// plan/steps/view_step.cpp: walks arrays through recipes, and copies where a reshape cannot be a view.
+// plan/steps/view_step.cpp: walk arrays through recipes, and copy where a reshape cannot be a view.
 #include "plan/steps/view_step.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// plan/steps/view_step.h: ViewStep, a node whose results are views, made without calling NumPy's function; and the
-// views before it that nobody else reads.
+// plan/steps/view_step.h: make the views of a node, and those before it that nobody else reads, without calling
+// NumPy's function (ViewStep).
 #pragma once
 
 #include "array/memory/recycle.h"

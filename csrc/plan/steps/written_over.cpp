@@ -1,5 +1,5 @@
-// plan/steps/written_over.cpp: writes that NumPy itself does (by masks and lists, `np.add.at`, `sort`, out=), into the
-// memory of the array where nobody reads that any more.
+// plan/steps/written_over.cpp: make writes that NumPy itself does (by masks and lists, `np.add.at`, `sort`, out=) in
+// the memory of the array where nobody reads that any more.
 //
 // `store`, `performed` and `InPlace` (python/pyop/gradients/store.py, python/pyop/gradients/performed.py,
 // python/pyop/graph/in_place.py) copy the array that they write into, unless take_over(array) says that it is given

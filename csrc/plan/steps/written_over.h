@@ -1,4 +1,4 @@
-// plan/steps/written_over.h: arrays that a plan gives away to functions of pyop's that write into copies otherwise.
+// plan/steps/written_over.h: give arrays away to functions of pyop's that otherwise write into copies.
 #pragma once
 
 #include "graph/node.h"

@@ -1,4 +1,4 @@
-// plan/tape/bound_array.cpp: asks np.errstate.
+// plan/tape/bound_array.cpp: ask np.errstate.
 #include "plan/tape/bound_array.h"
 
 #include "array/loop/fp_flags.h"

@@ -1,4 +1,4 @@
-// plan/tape/bound_array.h: the arrays of a run, as a tape finds them in its cells; and what becomes of errors.
+// plan/tape/bound_array.h: put the arrays of a run into the cells of a tape, and handle errors.
 #pragma once
 
 #include <cstring>

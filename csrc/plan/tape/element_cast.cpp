@@ -1,4 +1,4 @@
-// plan/tape/element_cast.cpp: the table of conversions of one number, by pair of dtypes.
+// plan/tape/element_cast.cpp: list the conversions of one number, by pair of dtypes.
 #include "plan/tape/element_cast.h"
 
 #include <bit>

@@ -1,4 +1,4 @@
-// plan/tape/element_cast.h: one number as one of another dtype, on a tape or off it.
+// plan/tape/element_cast.h: convert one number to another dtype, on a tape or off it.
 //
 // The results are NumPy's; where they depend on the processor or come with a warning (a float that is no number of an
 // integer's type, an int that does not fit), the function answers false, and NumPy does it. Overflow raises its flag.

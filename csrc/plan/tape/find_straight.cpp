@@ -1,5 +1,5 @@
-// plan/tape/find_straight.cpp: which instructions of a program become one tape: as many as can be recorded one behind
-// the other.
+// plan/tape/find_straight.cpp: find which instructions of a program become one tape: as many as can be recorded one
+// behind the other.
 #include <algorithm>
 #include <unordered_map>
 

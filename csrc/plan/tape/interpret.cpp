@@ -1,5 +1,5 @@
-// plan/tape/interpret.cpp: runs a tape. Each operation jumps to the next (labels as values), so that the processor
-// can tell them apart when it guesses where a jump goes.
+// plan/tape/interpret.cpp: run a tape. Each operation jumps to the next (labels as values), so that the processor can
+// tell them apart when it guesses where a jump goes.
 //
 // Compiled without contraction: a product and a sum are two operations, as in NumPy.
 #include <cmath>

@@ -1,4 +1,4 @@
-// plan/tape/loop_tape.cpp: makes the tape of a body, and runs it on the arrays at hand.
+// plan/tape/loop_tape.cpp: make the tape of a body, and run it on the arrays at hand.
 #include "plan/tape/loop_tape.h"
 
 #include <algorithm>

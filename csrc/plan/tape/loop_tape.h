@@ -1,4 +1,4 @@
-// plan/tape/loop_tape.h: LoopTape, the iterations of a loop on a tape, stretch by stretch.
+// plan/tape/loop_tape.h: run the iterations of a loop on a tape, stretch by stretch (LoopTape).
 //
 // Before each stretch what is carried is kept; a stretch that left the tape, or that raised a floating-point error
 // which np.errstate does not ignore, is undone, and the caller runs its iterations by the steps of the body: with their

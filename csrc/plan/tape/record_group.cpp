@@ -1,4 +1,4 @@
-// plan/tape/record_group.cpp: elementwise operations on single numbers, as a tape has them.
+// plan/tape/record_group.cpp: record elementwise operations on single numbers on a tape.
 #include "array/loop/flag_trial.h"
 #include "array/loop/one_element.h"
 #include "plan/group/loop_group.h"

@@ -1,5 +1,5 @@
-// plan/tape/record_group_blocks.cpp: elementwise operations on blocks, as a tape has them: the calls that a run of the
-// group makes for so few elements (plan/group/loop_group.cpp), with all that is found out about layouts found out once.
+// plan/tape/record_group_blocks.cpp: record elementwise operations on blocks on a tape: the calls that a run of the
+// group makes for so few elements (plan/group/loop_group.cpp), with the layouts worked out once.
 #include <cfenv>
 
 #include "array/loop/flag_trial.h"

@@ -1,4 +1,4 @@
-// plan/tape/record_reduction.cpp: reductions of blocks, and means, as a tape has them.
+// plan/tape/record_reduction.cpp: record reductions of blocks, and means, on a tape.
 #include "array/loop/fp_flags.h"
 #include "array/reduction/ready_reduction.h"
 #include "plan/steps/reduce.h"

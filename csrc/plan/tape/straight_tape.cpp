@@ -1,4 +1,4 @@
-// plan/tape/straight_tape.cpp: runs a tape on the slots of a frame.
+// plan/tape/straight_tape.cpp: run a tape on the slots of a frame.
 #include "plan/tape/straight_tape.h"
 
 #include <algorithm>

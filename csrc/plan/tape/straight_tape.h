@@ -1,4 +1,4 @@
-// plan/tape/straight_tape.h: StraightTape, instructions of a program that stand one behind the other, as one tape.
+// plan/tape/straight_tape.h: run instructions of a program that stand one behind the other as one tape (StraightTape).
 //
 // They stay in the program: where the tape is left, what it wrote is undone and the instructions run. A tape that is
 // left again and again is not tried for a while.

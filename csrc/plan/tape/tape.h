@@ -1,4 +1,4 @@
-// plan/tape/tape.h: Tape, a program over single numbers: registers, elements of arrays, counted loops and branches.
+// plan/tape/tape.h: define Tape, a program over single numbers: registers, array elements, loops and branches.
 //
 //     steps of a body  →  NativeStep::record  →  TapeBuilder  →  Tape  →  interpret
 //

@@ -1,4 +1,4 @@
-// plan/tape/tape_blocks.cpp: blocks on a tape: arrays of few elements, whose shape is known when it is written down.
+// plan/tape/tape_blocks.cpp: record blocks on a tape: arrays of few elements and known shape.
 //
 // What is computed lies in cells of its own, which are written once in an iteration, so that views of it need no copy.
 // A part of an array is read where it lies, and only as long as nobody has written there. How the elements of an

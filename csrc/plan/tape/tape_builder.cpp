@@ -1,4 +1,4 @@
-// plan/tape/tape_builder.cpp: cells for values, instructions for operations and elements.
+// plan/tape/tape_builder.cpp: make cells for values, and instructions for operations and elements.
 #include "plan/tape/tape_builder.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// plan/tape/tape_builder.h: TapeBuilder, with which native steps write themselves down on a tape.
+// plan/tape/tape_builder.h: let native steps record themselves on a tape (TapeBuilder).
 //
 // Values are single numbers, each in a cell, and arrays, of which elements are read and written where they lie. A graph
 // has values, not places: an array that was written is another value, and who reads the old one behind the write gets

@@ -1,5 +1,5 @@
-// plan/tape/tape_ops.h: the operations of a tape, as lists that the enumeration, the interpreter and the table of
-// kernels' operations are made of.
+// plan/tape/tape_ops.h: list the operations of a tape, for the enumeration, the interpreter and the table of kernels'
+// operations.
 #pragma once
 
 // X(name, element) for the types of numbers.

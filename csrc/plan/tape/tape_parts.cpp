@@ -1,4 +1,4 @@
-// plan/tape/tape_parts.cpp: programs on a tape: what stands one after the other, in loops and in branches.
+// plan/tape/tape_parts.cpp: record programs on a tape: sequences, loops and branches.
 #include <algorithm>
 
 #include "plan/program.h"
