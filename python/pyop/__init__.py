@@ -117,9 +117,9 @@ _MODULES = ("autograd", "contrib", "debug", *_OPTIONAL)
 
 def __getattr__(name: str) -> object:
     if name in _HOMES:
-        found: object = getattr(importlib.import_module(f"pyop.{_HOMES[name]}"), name)
-        globals()[name] = found
-        return found
+        attribute: object = getattr(importlib.import_module(f"pyop.{_HOMES[name]}"), name)
+        globals()[name] = attribute
+        return attribute
     if name not in _MODULES:
         raise AttributeError(f"module 'pyop' has no attribute {name!r}")
     try:

@@ -50,13 +50,13 @@ _OPTIONAL = (
 def _optional() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 
-    found = {}
+    versions = {}
     for name in _OPTIONAL.split():
         try:
-            found[name] = version(name)
+            versions[name] = version(name)
         except PackageNotFoundError:
-            found[name] = ""
-    return found
+            versions[name] = ""
+    return versions
 
 
 def config(args: argparse.Namespace) -> int:
@@ -166,9 +166,11 @@ def check(args: argparse.Namespace) -> int:
 
     ok = True
     for target in args.targets:
-        found = find(target)
+        subject = find(target)
         module, colon, _ = target.partition(":")
-        ops = [found] if colon else [x for x in vars(found).values() if isinstance(x, Op) and x.__module__ == module]
+        ops = (
+            [subject] if colon else [x for x in vars(subject).values() if isinstance(x, Op) and x.__module__ == module]
+        )
         if not ops:
             raise UnusableTarget(f"{target} has no ops: name a function of it, {target}:FUNCTION")
         for op in ops:

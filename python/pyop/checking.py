@@ -348,12 +348,12 @@ class _Checks:
         cts = [self._noise(y) for y in values]
         pulled = pullback(cts)
         expected = _inner(cts, slopes)
-        found = _inner(pulled, tangents)
+        product = _inner(pulled, tangents)
         scale = max(abs(expected), sum(float(np.sum(np.abs(np.conj(c) * s))) for c, s in zip(cts, slopes, strict=True)))
         rtol = self.rtol if step == STEP else max(self.rtol, 1e-2)
-        if not abs(found - expected) <= rtol * max(scale, 1.0):
+        if not abs(product - expected) <= rtol * max(scale, 1.0):
             raise _Failed(
-                f"reverse mode does not agree with central differences: along one direction {found:.8g}, and by "
+                f"reverse mode does not agree with central differences: along one direction {product:.8g}, and by "
                 f"differences {expected:.8g}{_where(tangents)}"
             )
         if gradient.jvp_fn is None and not gradient.jacs and gradient.fallback is None:

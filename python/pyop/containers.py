@@ -75,8 +75,8 @@ def lost_nulls(x: Any) -> str | None:
     what = f"this {type(x).__module__.partition('.')[0]} {type(x).__name__}"
     if hasattr(x, "isna"):
         dtypes = getattr(x, "dtypes", None)
-        found = [x.dtype] if hasattr(x, "dtype") else [] if dtypes is None else list(dtypes)
-        if all(isinstance(dtype, np.dtype) for dtype in found) or not np.any(np.asarray(x.isna())):
+        own_dtypes = [x.dtype] if hasattr(x, "dtype") else [] if dtypes is None else list(dtypes)
+        if all(isinstance(dtype, np.dtype) for dtype in own_dtypes) or not np.any(np.asarray(x.isna())):
             return None
         return (
             f"{what} has missing values of a dtype of its own, and NumPy would make NaN of them: pass "

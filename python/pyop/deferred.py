@@ -22,8 +22,8 @@ class _Deferred:
         importlib.import_module(self.module)
         if vars(self.kind)[self.name] is self:
             raise AttributeError(f"{self.module} has not defined {self.kind.__name__}.{self.name}")
-        found = vars(self.kind)[self.name]  # not by getattr, which a stand-in may answer as what it stands for does
-        return found.__get__(instance, owner) if hasattr(found, "__get__") else found
+        attribute = vars(self.kind)[self.name]  # not by getattr, which a stand-in may answer as what it stands for does
+        return attribute.__get__(instance, owner) if hasattr(attribute, "__get__") else attribute
 
 
 def methods_of(kind: Any, module: str, *names: str) -> None:

@@ -185,9 +185,9 @@ def remedy_of_caller() -> str | None:
     """
     frame = sys._getframe(1)
     for _ in range(12):
-        found = _mirror_of(frame)
-        if found is not None:
-            return f"here call pyop.scipy.{found} in place of SciPy's function: it takes Tensors and Values"
+        mirror = _mirror_of(frame)
+        if mirror is not None:
+            return f"here call pyop.scipy.{mirror} in place of SciPy's function: it takes Tensors and Values"
         if frame.f_back is None:
             return None
         frame = frame.f_back

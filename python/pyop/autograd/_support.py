@@ -172,11 +172,11 @@ def flatten_gradients(tree: TreeDef, gradients: Any, name: str) -> tuple[Any, ..
 
 def any_by_argument(tree: TreeDef, flags: tuple[bool, ...]) -> tuple[bool, ...]:
     """Return, for each argument, whether one of its leaves has the flag."""
-    found, at = [], 0
+    flags_of, at = [], 0
     for count, _ in _subtrees(tree):
-        found.append(any(flags[at : at + count]))
+        flags_of.append(any(flags[at : at + count]))
         at += count
-    return tuple(found)
+    return tuple(flags_of)
 
 
 # --- looking for what goes wrong
@@ -200,16 +200,16 @@ def check_nan(name: str, index: int, gradient: Any) -> None:
 def set_tangents(outputs: Any, tangents: Any, name: str, arguments: tuple[Any, ...]) -> None:
     """Put what a jvp returned on the outputs it belongs to."""
     several = isinstance(outputs, tuple)
-    found = outputs if several else (outputs,)
+    results = outputs if several else (outputs,)
     if not isinstance(tangents, tuple):
         tangents = (tangents,)
-    if len(tangents) != len(found):
+    if len(tangents) != len(results):
         raise RuntimeError(
-            f"jvp of {name} returned {len(tangents)} tangents, but forward returned {len(found)} outputs "
-            f"(expected {len(found)}, got {len(tangents)})"
+            f"jvp of {name} returned {len(tangents)} tangents, but forward returned {len(results)} outputs "
+            f"(expected {len(results)}, got {len(tangents)})"
         )
     checked = list(tangents)
-    for k, (output, tangent) in enumerate(zip(found, tangents, strict=True)):
+    for k, (output, tangent) in enumerate(zip(results, tangents, strict=True)):
         if tangent is None:
             continue
         if not isinstance(output, Tensor) or output.dtype.kind not in "fc":
@@ -222,4 +222,4 @@ def set_tangents(outputs: Any, tangents: Any, name: str, arguments: tuple[Any, .
                 f"{output.shape}"
             )
         checked[k] = tangent
-    _core.give_tangents(found, checked, arguments)
+    _core.give_tangents(results, checked, arguments)

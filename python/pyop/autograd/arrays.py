@@ -28,8 +28,8 @@ def to_arrays(x: Any) -> Any:
 def spec_of(x: Any) -> Spec:
     """Return what is known of an argument: a Value, a Tensor, an array or a number."""
     if isinstance(x, Value):
-        found: Spec = x.spec
-        return found
+        spec: Spec = x.spec
+        return spec
     return Spec.of(np.asarray(to_array(x)))
 
 

@@ -29,14 +29,14 @@ def __array_ufunc__(self: Batched, ufunc: np.ufunc, method: str, *inputs: Any, *
     if kwargs.get("out") is not None or method == "at":
         self._refuse_writing(f"np.{ufunc.__name__}{'.at' if method == 'at' else '(..., out=...)'}")
     if method == "reduce" or (ufunc is np.matmul and not kwargs):
-        found = (_reduced if method == "reduce" else _matmul)(getattr(ufunc, method), inputs, kwargs, level)
-        if found is not None:
-            return found
+        result = (_reduced if method == "reduce" else _matmul)(getattr(ufunc, method), inputs, kwargs, level)
+        if result is not None:
+            return result
     if method != "__call__" or ufunc.signature is not None or kwargs:
         return one_by_one(ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs, level)
     ndim = max(_ndim(x) for x in inputs)
-    found = ufunc(*[_aligned(x, ndim, level) for x in inputs])
-    return map_leaves(lambda array: Batched(array, 0, level, owned=True), found)
+    result = ufunc(*[_aligned(x, ndim, level) for x in inputs])
+    return map_leaves(lambda array: Batched(array, 0, level, owned=True), result)
 
 
 def __array_function__(self: Batched, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -50,8 +50,8 @@ def __array_function__(self: Batched, func: Any, types: Any, args: Any, kwargs: 
         self._refuse_writing("np.nan_to_num(copy=False)")
     if func in surface.ASK_MEMORY:
         raise refusal(f"np.{func.__name__} asks about memory, and an example under vmap has none: use `x is y`")
-    found = _reduced(func, args, kwargs, level) if func in _REDUCTIONS else None
-    return one_by_one(func, args, kwargs, level) if found is None else found
+    result = _reduced(func, args, kwargs, level) if func in _REDUCTIONS else None
+    return one_by_one(func, args, kwargs, level) if result is None else result
 
 
 def __getitem__(self: Batched, key: Any) -> Any:
@@ -93,12 +93,12 @@ def _changed(self: Batched, sign: str, operate: Any, function: Any, other: Any) 
     if type(array) is np.ndarray and not isinstance(operand, Tensor | Value | Batched):
         function(array, operand, out=array)
         return self
-    found = function(array, operand)
-    if found.shape != array.shape or found.dtype != array.dtype:
+    changed = function(array, operand)
+    if changed.shape != array.shape or changed.dtype != array.dtype:
         raise refusal(
             f"a {sign}= b under vmap would be of another dtype or shape: write a = a {sign} b, which makes a new array"
         )
-    self.array, self.dim = found, 0
+    self.array, self.dim = changed, 0
     return self
 
 
@@ -135,8 +135,8 @@ def _reduced(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], level
     if any(not -x.ndim <= k < x.ndim for k in axes):
         return None
     inner = tuple([k + 1 if k >= 0 else k for k in axes])
-    found = function(_aligned(x, x.ndim, level), axis=inner, keepdims=kwargs.get("keepdims", False))
-    return Batched(found, 0, level, owned=True)
+    result = function(_aligned(x, x.ndim, level), axis=inner, keepdims=kwargs.get("keepdims", False))
+    return Batched(result, 0, level, owned=True)
 
 
 def _matmul(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], level: int) -> Any:
@@ -149,9 +149,9 @@ def _matmul(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], level:
     y = np.expand_dims(y, -1) if ndims[1] == 1 else y
     most = max(*ndims, 2)
     x, y = (_widened(a, b, max(n, 2), most, level) for a, b, n in zip((x, y), args, ndims, strict=True))
-    found = np.matmul(x, y)
+    result = np.matmul(x, y)
     gone = tuple([axis for axis, n in zip((-2, -1), ndims, strict=True) if n == 1])
-    return Batched(np.squeeze(found, axis=gone) if gone else found, 0, level, owned=True)
+    return Batched(np.squeeze(result, axis=gone) if gone else result, 0, level, owned=True)
 
 
 def _widened(array: Any, argument: Any, ndim: int, most: int, level: int) -> Any:

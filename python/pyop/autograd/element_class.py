@@ -27,5 +27,5 @@ def class_of_element(dtype: Any) -> type:
                 "the type of an element of this array is not known, as for text or objects: branch on it before "
                 "the call, or in a pyop.op, which is called with arrays"
             )
-    found: type = dtype.type
-    return found
+    scalar_type: type = dtype.type
+    return scalar_type

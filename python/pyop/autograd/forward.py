@@ -99,5 +99,5 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any
 
         return outputs, map_leaves(tangent_of, outputs)
 
-    found: tuple[Any, Any] = _core.call_moving(run, (), {})
-    return found
+    pair: tuple[Any, Any] = _core.call_moving(run, (), {})
+    return pair

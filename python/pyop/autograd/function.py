@@ -127,8 +127,8 @@ def _method(cls: type, name: str) -> Any:
         if base is Function:
             return None
         if name in vars(base):
-            found = getattr(cls, name)
-            return found if callable(found) else None
+            method = getattr(cls, name)
+            return method if callable(method) else None
     return None
 
 

@@ -145,7 +145,7 @@ def _spec_of_result(x: Any) -> Spec:
 def _written_and_returned(
     function: FunctionClass, which: list[int], values: list[Any], results: tuple[Any, ...], dirty: list[Any]
 ) -> tuple[tuple[int, int], ...]:
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     for k, value in zip(which, values, strict=True):
         if not (value._is_written() or any(value is x for x in dirty)):
             continue
@@ -157,8 +157,8 @@ def _written_and_returned(
                 f"{'returns views of it' if others else f'returns it {len(places)} times'}: in a graph what is written "
                 "is returned once, as it is"
             )
-        found.append((places[0], k))
-    return tuple(found)
+        pairs.append((places[0], k))
+    return tuple(pairs)
 
 
 def read_only(x: Any) -> Any:

@@ -35,9 +35,9 @@ class GradcheckError(RuntimeError):
 
 def _outputs(func: Callable[..., Any], inputs: Sequence[Any]) -> list[Tensor]:
     """Return the differentiable results of a call."""
-    found = func(*inputs)
-    found = found if isinstance(found, (tuple, list)) else (found,)
-    return [y for y in found if isinstance(y, Tensor) and y.dtype.kind in "fc"]
+    results = func(*inputs)
+    results = results if isinstance(results, (tuple, list)) else (results,)
+    return [y for y in results if isinstance(y, Tensor) and y.dtype.kind in "fc"]
 
 
 def _numbers(func: Callable[..., Any], inputs: Sequence[Any], k: int, array: Any) -> list[Any]:
@@ -308,8 +308,8 @@ def gradgradcheck(
             ]
             wrt = [x for x in given if isinstance(x, Tensor) and x.requires_grad]
             results = [y for y in _outputs(func, given) if y.requires_grad]
-            found = grad(results, wrt, list(arguments[count:]), create_graph=True, allow_unused=True)
-        return tuple(g for g in found if g is not None)
+            gradients = grad(results, wrt, list(arguments[count:]), create_graph=True, allow_unused=True)
+        return tuple(g for g in gradients if g is not None)
 
     return gradcheck(
         gradient,

@@ -70,8 +70,8 @@ def _check_alone(function: FunctionClass, leaves: list[Any], k: int) -> None:
 def _check_within_reach(name: str, args: tuple[Any, ...]) -> None:
     """Raise for Values inside containers that a node of a graph does not look into."""
     for part in flatten(args, is_leaf=lambda x: hasattr(type(x), "__dataclass_fields__"))[0]:
-        found = type(part) is not Value and (contains(part, Value) or any(type(x) is Value for x in walk(part)))
-        if found:
+        hidden = type(part) is not Value and (contains(part, Value) or any(type(x) is Value for x in walk(part)))
+        if hidden:
             raise refusal(
                 f"{name}.apply: an array of the graph stands in a {type(part).__name__}, and in a graph only tuples, "
                 "lists, dicts and named tuples are looked into: pass the array itself, or one of these"
@@ -192,11 +192,11 @@ class Record:
         pairs = [(self.outputs[k], ct) for k, ct in zip(given, cts, strict=True)]
         pairs = [(y, ct) for y, ct in pairs if type(y) is Tensor and y.requires_grad]
         run = (tuple([y for y, _ in pairs]), tuple([ct for _, ct in pairs]), inputs, True, False, False, True, False)
-        found: Any = [None] * len(inputs)
+        gradients: Any = [None] * len(inputs)
         if pairs:
-            found = _core.call_recording(True, _core.call_without_tangents, (_core.run_backward, run, {}), {})
+            gradients = _core.call_recording(True, _core.call_without_tangents, (_core.run_backward, run, {}), {})
         return tuple(
-            [np.zeros(x.shape, x.dtype) if g is None else g.numpy() for g, x in zip(found, inputs, strict=True)]
+            [np.zeros(x.shape, x.dtype) if g is None else g.numpy() for g, x in zip(gradients, inputs, strict=True)]
         )
 
 
@@ -232,8 +232,8 @@ class _Rule(table.Rule):
         specs = tuple([y.spec for y, moving in zip(results, moves, strict=True) if moving])
         if not specs:
             return (None,) * len(results) if several else None
-        found = iter(apply(call, (tuple(tangents), args, kwargs), {}, specs))
-        pushed = tuple([next(found) if moving else None for moving in moves])
+        output_tangents = iter(apply(call, (tuple(tangents), args, kwargs), {}, specs))
+        pushed = tuple([next(output_tangents) if moving else None for moving in moves])
         return pushed if several else pushed[0]
 
 

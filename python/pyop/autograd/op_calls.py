@@ -56,8 +56,8 @@ def call_op(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         rule = _WithContext(rule, saved.Context(residuals).array())
     else:
         result = _core.call_quietly(op, arrays, kwargs)
-    found, structure = flatten(result)
-    made = _recorded(op.name, rule, args, kwargs, leaves + flatten(list(kwargs.values()))[0], found)
+    outputs, structure = flatten(result)
+    made = _recorded(op.name, rule, args, kwargs, leaves + flatten(list(kwargs.values()))[0], outputs)
     return made[0] if structure.is_leaf else structure.unflatten(made)
 
 
@@ -154,17 +154,17 @@ def _by_position(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
     """Return the arguments with arrays that were given by keyword in their positions."""
     names: Iterable[str] = op.parameters[len(args) :]
     rest = dict(kwargs)
-    found = list(args)
+    positional = list(args)
     for name in names:
         if name not in rest:
             break
-        found.append(rest.pop(name))
-    return tuple(found), rest
+        positional.append(rest.pop(name))
+    return tuple(positional), rest
 
 
 def _arrays(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    found: tuple[Any, ...] = map_leaves(lambda x: x._numbers if type(x) is Tensor else x, args)
-    return found
+    arrays: tuple[Any, ...] = map_leaves(lambda x: x._numbers if type(x) is Tensor else x, args)
+    return arrays
 
 
 def _wrapped(result: Any) -> Any:

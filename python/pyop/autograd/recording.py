@@ -231,8 +231,8 @@ def _record(
     call = (rule, kept, positions, tree, len(args), tuple(kwargs), several)
     attributes = {"call": call, "fresh": function in _numpys}
     made = function._record(tensors, arrays if several else np.asarray(result), attributes)
-    for one, found in zip(made, result, strict=True) if several else ((made, result),):
-        if isinstance(found, np.generic):
+    for one, array in zip(made, result, strict=True) if several else ((made, result),):
+        if isinstance(array, np.generic):
             one._scalar = True
     if not several or type(result) is tuple:
         return made
@@ -271,8 +271,8 @@ def backward(ctx: Any, *gradients: Any) -> Any:
     argnums = tuple([k for k, need in zip(positions, needs, strict=True) if need])
     ans = saved[len(positions) :] if several else saved[len(positions)]
     back = rule.vjp(argnums, ans, args, kwargs) if tree is None else pull(rule, argnums, ans, args, kwargs)
-    found = iter(back(gradients if several else gradients[0]))
-    return tuple([_as_gradient(next(found)) if need else None for need in needs])
+    argument_gradients = iter(back(gradients if several else gradients[0]))
+    return tuple([_as_gradient(next(argument_gradients)) if need else None for need in needs])
 
 
 def _as_gradient(g: Any) -> Any:

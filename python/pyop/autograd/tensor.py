@@ -70,15 +70,15 @@ def setflags(self: Tensor, *args: Any, **kwargs: Any) -> None:
 
 def item(self: Tensor, *args: Any) -> Any:
     """Return the number as a Python object; raise while it is recorded."""
-    found = self.numpy().item(*args)  # what NumPy refuses is NumPy's error
+    number = self.numpy().item(*args)  # what NumPy refuses is NumPy's error
     self._give("x.item()")
-    return found
+    return number
 
 
 def _giving(name: str) -> Callable[..., Any]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        found = getattr(self._give(f"x.{name}()"), name)(*args, **kwargs)
-        return Tensor(found) if isinstance(found, np.ndarray) else found
+        result = getattr(self._give(f"x.{name}()"), name)(*args, **kwargs)
+        return Tensor(result) if isinstance(result, np.ndarray) else result
 
     method.__name__ = name
     method.__doc__ = f"As ``ndarray.{name}``: refused while it is recorded."
@@ -88,15 +88,15 @@ def _giving(name: str) -> Callable[..., Any]:
 def __format__(self: Tensor, spec: str, /) -> str:
     if not spec:  # for people: no number can be read from it by accident, since it says that it is a Tensor
         return str(self)
-    found = format(self.numpy()[()], spec)
+    text = format(self.numpy()[()], spec)
     self._give(f"formatting, f'{{x:{spec}}}',")
-    return found
+    return text
 
 
 def __complex__(self: Tensor) -> complex:
-    found = complex(self.numpy())
+    number = complex(self.numpy())
     self._give("complex(x)")
-    return found
+    return number
 
 
 def __round__(self: Tensor, ndigits: int | None = None) -> Any:

@@ -63,10 +63,10 @@ def apply_batched(function: FunctionClass, args: tuple[Any, ...], kwargs: dict[s
 
     in_dims = tuple(map_leaves(lambda leaf: leaf.dim if is_here(leaf) else None, args))
     plain = map_leaves(lambda leaf: leaf.array if is_here(leaf) else leaf, args)
-    found = rule(VmapInfo(size), in_dims, *plain, **kwargs)
-    if not isinstance(found, tuple) or len(found) != 2:
+    result = rule(VmapInfo(size), in_dims, *plain, **kwargs)
+    if not isinstance(result, tuple) or len(result) != 2:
         raise RuntimeError(f"vmap of {function.name} must return a pair: the result, and its batch dimensions")
-    return _batched(found[0], found[1], level, size, f"vmap of {function.name}")
+    return _batched(result[0], result[1], level, size, f"vmap of {function.name}")
 
 
 def _batched(result: Any, dims: Any, level: int, size: int, what: str) -> Any:

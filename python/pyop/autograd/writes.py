@@ -39,7 +39,7 @@ def refuse_write(how: str, target: Tensor, other: Any) -> NoReturn:
 
 def _text(how: str, target: Tensor, other: Any) -> str:
     named = _names_of(target)
-    name = next((name for name, found in named if found is target), "x")
+    name = next((name for name, value in named if value is target), "x")
     remedy = f"write '{name} = {name} {how[:-1]} b', which makes a new array"
     if isinstance(other, Value):
         why = "a Tensor cannot be changed in place by an array of a graph"
@@ -51,7 +51,7 @@ def _text(how: str, target: Tensor, other: Any) -> str:
             "cannot be recorded"
         )
     else:
-        seen = ", ".join(dict.fromkeys(other_name for other_name, found in named if found is not target))
+        seen = ", ".join(dict.fromkeys(other_name for other_name, value in named if value is not target))
         why = (
             f"{name} shares its memory with {f'{seen}, ' if seen else ''}another array or a view, and the record "
             "cannot follow a change that is seen through both"
@@ -67,17 +67,17 @@ def _line() -> str:
 
 def _names_of(target: Tensor) -> list[tuple[str, Any]]:
     """Return the names of a Tensor, and of other arrays and Tensors over its memory; innermost function first."""
-    found: list[tuple[str, Any]] = []
+    names: list[tuple[str, Any]] = []
     array = target._numbers
     for variables in _scopes():
         for name, value in variables:
             if value is target:
-                found.append((name, value))
+                names.append((name, value))
             elif type(value) in (Tensor, np.ndarray):
                 other = value._numbers if type(value) is Tensor else value
                 if np.may_share_memory(array, other):
-                    found.append((f"'{name}'", value))
-    return found
+                    names.append((f"'{name}'", value))
+    return names
 
 
 def _scopes() -> Iterator[list[tuple[str, Any]]]:
@@ -118,10 +118,10 @@ def changing(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     target = args[0] if args else next(iter(kwargs.values()))
     remedy = surface.WRITERS.get(function, "")
     _check(target, [*flatten((args, kwargs))[0]], f"np.{function.__qualname__}", TypeError, remedy)
-    found = function(*to_arrays(args), **to_arrays(kwargs))
+    result = function(*to_arrays(args), **to_arrays(kwargs))
     if type(target) is Tensor:
         target._bump()
-    return found
+    return result
 
 
 def into(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -106,11 +106,11 @@ class PlainChecks:
             ts = [np.asarray(rng.standard_normal(x.shape), x.dtype) for x in points]
             up, down = (f(*[np.copy(x + s * step * t) for x, t in zip(points, ts, strict=True)]) for s in (1, -1))
             slopes = [(np.asarray(a) - b) / (2 * step) for a, b in zip(up, down, strict=True)]
-            wanted, found = inner(cts, slopes), inner(pulled, ts)
+            wanted, measured = inner(cts, slopes), inner(pulled, ts)
             size = sum(float(np.sum(np.abs(c * s))) for c, s in zip(cts, slopes, strict=True))
-            if not abs(found - wanted) <= (1e-4 if step == 1e-6 else 1e-2) * max(size, 1.0):
+            if not abs(measured - wanted) <= (1e-4 if step == 1e-6 else 1e-2) * max(size, 1.0):
                 raise self.fail(
-                    f"the gradient does not agree with central differences: along one direction {found:.8g}, and by "
+                    f"the gradient does not agree with central differences: along one direction {measured:.8g}, and by "
                     f"differences {wanted:.8g}"
                 )
         return None

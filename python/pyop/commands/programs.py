@@ -57,16 +57,16 @@ def explain(args: argparse.Namespace) -> int:
     from .._tree import map_leaves
     from ..declare.spec import Spec
 
-    found = find(args.target)
-    if isinstance(found, Plan):
-        print(found.explain())
+    subject = find(args.target)
+    if isinstance(subject, Plan):
+        print(subject.explain())
         return 0
-    arguments = arguments_for(args.target, found, args.example)
-    if isinstance(found, Op):
-        op = found
+    arguments = arguments_for(args.target, subject, args.example)
+    if isinstance(subject, Op):
+        op = subject
         plan = trace(lambda *xs: op(*xs), *[map_leaves(Spec.of, x) for x in arguments]).compile()
     else:
-        function = found if isinstance(found, CompiledFunction) else compile(found)
+        function = subject if isinstance(subject, CompiledFunction) else compile(subject)
         plan = function.plan_for(*arguments)
     print(plan.explain())
     return 0
@@ -80,10 +80,10 @@ def bench(args: argparse.Namespace) -> int:
     from .. import CompiledFunction, compile  # noqa: A004
     from ..profiling.table import columns, text_of_ns
 
-    found = find(args.target)
-    arguments = arguments_for(args.target, found, args.example)
-    compiled = found if isinstance(found, CompiledFunction) else compile(lambda *xs: found(*xs))
-    ways = {"plain": getattr(found, "__wrapped__", found), "compiled": compiled}
+    subject = find(args.target)
+    arguments = arguments_for(args.target, subject, args.example)
+    compiled = subject if isinstance(subject, CompiledFunction) else compile(lambda *xs: subject(*xs))
+    ways = {"plain": getattr(subject, "__wrapped__", subject), "compiled": compiled}
     clock = time.perf_counter_ns
     for way in ways.values():
         begin = clock()

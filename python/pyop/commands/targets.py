@@ -20,12 +20,12 @@ def find(target: str) -> Any:
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        found: Any = importlib.import_module(module)
+        subject: Any = importlib.import_module(module)
         for name in path.split(".") if colon else ():
-            found = getattr(found, name)
+            subject = getattr(subject, name)
     except (ImportError, AttributeError, ValueError) as error:
         raise UnusableTarget(f"{target}: {error}") from error
-    return found
+    return subject
 
 
 def arguments_for(target: str, found: Any, texts: list[str] | None) -> tuple[Any, ...]:

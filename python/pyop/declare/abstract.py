@@ -100,9 +100,9 @@ class AndContext:
 
     def infer(self, specs: list[Spec], statics: dict[str, Any]) -> tuple[list[Spec], Contract]:
         """Return output leaves for Values with these specs, and their contract, with the saved result last."""
-        found, contract = self._rule.infer(specs, statics)
+        leaves, contract = self._rule.infer(specs, statics)
         outputs = flatten(contract.signature.outputs)[0]
-        return [*found, self._context], make_contract(Signature.make(outputs=(*outputs, self._context)))
+        return [*leaves, self._context], make_contract(Signature.make(outputs=(*outputs, self._context)))
 
 
 def _is_numbers(shape: Any) -> bool:

@@ -256,21 +256,21 @@ def _listed(names: Iterable[str]) -> str:
 
 def _plain_names(inputs: Sequence[Spec]) -> set[str]:
     """Return the names that stand alone in some input, so that its size binds them."""
-    found: set[str] = set()
+    names: set[str] = set()
     for spec in inputs:
         for dim in spec.shape or ():
             if isinstance(dim, Dim | Optional | Broadcast) and dim.name is not None:
-                found.add(dim.name)
-    return found
+                names.add(dim.name)
+    return names
 
 
 def _solvers(inputs: Sequence[Spec]) -> dict[tuple[int, int], str]:
     """Return the first affine size that holds each name which stands alone nowhere, with the name."""
     plain = _plain_names(inputs)
-    found: dict[str, tuple[int, int]] = {}
+    places: dict[str, tuple[int, int]] = {}
     for leaf, spec in enumerate(inputs):
         for k, dim in enumerate(spec.shape or ()):
             solution = dim.affine() if isinstance(dim, Dim) else None
             if solution is not None and solution[1] not in plain:
-                found.setdefault(solution[1], (leaf, k))
-    return {place: name for name, place in found.items()}
+                places.setdefault(solution[1], (leaf, k))
+    return {place: name for name, place in places.items()}

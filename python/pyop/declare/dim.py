@@ -111,16 +111,16 @@ class Dim:
     @property
     def names(self) -> frozenset[str]:
         """Return the names that the size depends on."""
-        found: set[str] = set()
+        names: set[str] = set()
         for monomial, _ in self._terms:
             for atom in monomial:
                 if isinstance(atom, str):
-                    found.add(atom)
+                    names.add(atom)
                 else:
                     for part in (atom.num, atom.den):
                         if isinstance(part, Dim):
-                            found |= part.names
-        return frozenset(found)
+                            names |= part.names
+        return frozenset(names)
 
     @property
     def name(self) -> str | None:

@@ -62,8 +62,8 @@ def _of_ml_dtypes(name: str) -> AnyDType | None:
         import ml_dtypes
     except ImportError:
         return None
-    found = getattr(ml_dtypes, name, None)
-    return None if found is None else np.dtype(found)
+    dtype = getattr(ml_dtypes, name, None)
+    return None if dtype is None else np.dtype(dtype)
 
 
 def is_of_kind(dtype: AnyDType, kind: str) -> bool:
@@ -123,10 +123,10 @@ def as_dtype(obj: Any) -> AnyDType | str | None:
     if isinstance(obj, np.dtype):
         return _NUMBERS.get(obj.num) or _native(obj)
     if isinstance(obj, str):
-        found = dtype_named(obj) if obj != "_" else None
-        if found is None and obj != "_":
+        dtype = dtype_named(obj) if obj != "_" else None
+        if dtype is None and obj != "_":
             raise ValueError(f"{obj[:80]!r} is not a dtype: {expected_dtype(obj)}")
-        return found
+        return dtype
     if isinstance(obj, type):
         if obj.__name__ in KINDS and obj is getattr(np, obj.__name__):
             return str(obj.__name__)

@@ -66,17 +66,17 @@ def walk(x: Any, depth: int = 0) -> Iterator[Any]:
 
 def holds(x: Any, kind: type, depth: int = 0) -> bool:
     """Return whether nested tuples, lists, dicts and slices hold an object of this type."""
-    found = type(x)
-    if found is kind:
+    own_type = type(x)
+    if own_type is kind:
         return True
     items: Any = ()
-    if found in _LEAVES:
+    if own_type in _LEAVES:
         return False
-    if found is tuple or found is list or isinstance(x, (tuple, list)):
+    if own_type is tuple or own_type is list or isinstance(x, (tuple, list)):
         items = x
     elif isinstance(x, dict):
         items = x.values()
-    elif found is slice:
+    elif own_type is slice:
         items = (x.start, x.stop, x.step)
     else:
         return isinstance(x, kind)
@@ -108,11 +108,11 @@ def getitem_with_bounds(array: Any, key: tuple[Any, ...]) -> Any:
 
 def unflatten_each(trees: Iterable[TreeDef], leaves: Sequence[Any]) -> list[Any]:
     """Return one object for each tree, built from the leaves of all of them."""
-    found, start = [], 0
+    objects, start = [], 0
     for tree in trees:
-        found.append(tree.unflatten(leaves[start : start + tree.num_leaves]))
+        objects.append(tree.unflatten(leaves[start : start + tree.num_leaves]))
         start += tree.num_leaves
-    return found
+    return objects
 
 
 def call_on_tree(fn: Callable[..., Any], tree: TreeDef, leaves: tuple[Any, ...]) -> CallOnTree:

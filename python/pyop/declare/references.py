@@ -21,10 +21,10 @@ def found_at(path: str) -> Any:
         module = sys.modules.get(".".join(parts[:cut]))
         if module is None:
             continue
-        found: Any = module
+        target: Any = module
         for part in parts[cut:]:
-            found = getattr(found, part, None)
-        return found
+            target = getattr(target, part, None)
+        return target
     return None
 
 
@@ -86,8 +86,8 @@ def op_of_function(fn: Any) -> Op | None:
     module, name = getattr(fn, "__module__", None), getattr(fn, "__qualname__", None)
     if not module or not name or "<" in name:
         return None
-    found = found_at(f"{module}.{name}")
-    return found if isinstance(found, Op) and found.__wrapped__ is fn else None
+    op = found_at(f"{module}.{name}")
+    return op if isinstance(op, Op) and op.__wrapped__ is fn else None
 
 
 def op_of_gradient(gradient: Any) -> Op | None:

@@ -78,11 +78,11 @@ class Cursor:
 
     def match(self, pattern: re.Pattern[str]) -> str | None:
         """Take what matches here, if anything does."""
-        found = pattern.match(self.text, self.position)
-        if found is None:
+        matched = pattern.match(self.text, self.position)
+        if matched is None:
             return None
-        self.position = found.end()
-        return found.group()
+        self.position = matched.end()
+        return matched.group()
 
     def take(self, literal: str) -> bool:
         """Take a literal, if it is next."""

@@ -43,20 +43,20 @@ def components(mask: Array, *, diagonal: bool = False) -> Array:
     steps = [(-1, 0), (1, 0), (0, -1), (0, 1)]
     if diagonal:
         steps += [(-1, -1), (-1, 1), (1, -1), (1, 1)]
-    found = 0
+    count = 0
     for top in range(height):
         for left in range(width):
             if not inside[top][left] or labels[top][left]:
                 continue
-            found += 1
-            labels[top][left] = found
+            count += 1
+            labels[top][left] = count
             front = [(top, left)]
             while front:
                 i, j = front.pop()
                 for di, dj in steps:
                     y, x = i + di, j + dj
                     if 0 <= y < height and 0 <= x < width and inside[y][x] and not labels[y][x]:
-                        labels[y][x] = found
+                        labels[y][x] = count
                         front.append((y, x))
     return np.array(labels, np.int64)
 
@@ -127,8 +127,8 @@ def moments(image: Any) -> Moments:
 
 def upright(image: Any, stages: Stages) -> Any:
     """Return the image without its slant."""
-    found = moments(image)
-    return stages.shear(image, found.centre, found.slant)
+    ink = moments(image)
+    return stages.shear(image, ink.centre, ink.slant)
 
 
 def topology(image: Any, stages: Stages) -> tuple[Any, Any]:

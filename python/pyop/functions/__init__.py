@@ -112,13 +112,13 @@ def lookup(function: Any) -> Rule | None:
     'int64[3]'
     """
     try:
-        found = _rules.get(function)
+        entry = _rules.get(function)
     except TypeError:
         return None
-    if found is None and not _loaded:
+    if entry is None and not _loaded:
         _load_for(function)
-        found = _rules.get(function)
-    return None if found is None else settled(*found)
+        entry = _rules.get(function)
+    return None if entry is None else settled(*entry)
 
 
 def infer(function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -128,8 +128,8 @@ def infer(function: Any, *args: Any, **kwargs: Any) -> Any:
     >>> str(infer(np.mean, pyop.Spec.parse("float32[n, 3]"), axis=1))
     'float32[n]'
     """
-    found = lookup(function)
-    return Spec() if found is None else found(*args, **kwargs)
+    rule = lookup(function)
+    return Spec() if rule is None else rule(*args, **kwargs)
 
 
 def names() -> list[Any]:

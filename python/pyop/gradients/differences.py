@@ -76,13 +76,13 @@ class _Differences(MergedByValue):
         moved = [x if d is None else x + 1j * h * d for x, d in zip(arrays, directions, strict=True)]
         if any(np.asarray(x).dtype.kind == "c" for x in arrays):
             raise TypeError(f'op {self.name!r}: grad="cs" is for functions of real arrays; use grad="fd"')
-        found = self.call(moved)
-        if not any(y.dtype.kind == "c" for y in found):
+        results = self.call(moved)
+        if not any(y.dtype.kind == "c" for y in results):
             raise TypeError(
                 f'op {self.name!r}: grad="cs" calls the function with complex arrays, and it returned real ones: it '
                 'drops imaginary parts somewhere; use grad="fd"'
             )
-        return [np.imag(y) / h for y in found]
+        return [np.imag(y) / h for y in results]
 
 
 class PullBack(_Differences):
@@ -104,8 +104,8 @@ class PullBack(_Differences):
 
     def __call__(self, *given: Any) -> Any:
         cts, arrays = given[: self.n_out], list(given[self.n_out :])
-        found = tuple([self._one(cts, arrays, k) for k in self.argnums])
-        return found[0] if len(found) == 1 else found
+        gradients = tuple([self._one(cts, arrays, k) for k in self.argnums])
+        return gradients[0] if len(gradients) == 1 else gradients
 
     def _one(self, cts: Any, arrays: list[Any], k: int) -> Any:
         x = np.asarray(arrays[k])
@@ -127,7 +127,7 @@ class PushForward(_Differences):
         tangents = [t if np.asarray(t).dtype.kind in "fc" and np.any(t) else None for t in given[:count]]
         arrays = list(given[count:])
         if all(t is None for t in tangents):
-            found = tuple([np.zeros_like(y) for y in self.call(arrays)])
+            output_tangents = tuple([np.zeros_like(y) for y in self.call(arrays)])
         else:
-            found = tuple(self.slope(arrays, tangents))
-        return found[0] if len(found) == 1 else found
+            output_tangents = tuple(self.slope(arrays, tangents))
+        return output_tangents[0] if len(output_tangents) == 1 else output_tangents

@@ -86,24 +86,24 @@ def _sources(value: Value) -> tuple[Value, ...]:
 
 def _argument(node: Any, place: int) -> tuple[Value, ...]:
     code = place if node._form is None else node._form[0][place]
-    found = node.inputs[code] if 0 <= code < len(node.inputs) else None
-    return () if found is None or found.shape is None else (found,)
+    source = node.inputs[code] if 0 <= code < len(node.inputs) else None
+    return () if source is None or source.shape is None else (source,)
 
 
 def _of_sources(value: Value, sources: tuple[Value, ...]) -> tuple[Described, ...]:
     shape: Any = value.shape
     own = tuple((value._key, axis) if size is None else size for axis, size in enumerate(shape))
-    found: Any = None
+    sizes: Any = None
     if sources:
         shapes: list[Any] = [_known(v) for v in sources]
         if value.node.function is operator.getitem:
             form = value.node._form
-            found = _sliced(shapes[0], form[1][0] if form and len(form[1]) == 1 else np)
+            sizes = _sliced(shapes[0], form[1][0] if form and len(form[1]) == 1 else np)
         else:
-            found = _broadcast(shapes, len(shape))
-    if found is None or len(found) != len(shape):
+            sizes = _broadcast(shapes, len(shape))
+    if sizes is None or len(sizes) != len(shape):
         return own
-    return tuple(d if size is None and d is not None else o for size, d, o in zip(shape, found, own, strict=True))
+    return tuple(d if size is None and d is not None else o for size, d, o in zip(shape, sizes, own, strict=True))
 
 
 def _known(value: Value) -> tuple[Described, ...]:

@@ -31,8 +31,8 @@ def pull(rule: Rule, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], 
     back = rule.vjp(inner, ans, args, kwargs)
 
     def pullback(ct: Any) -> tuple[Any, ...]:
-        found = dict(zip(inner, back(ct), strict=True))
-        return tuple([_part(found[where[k][0]], arrays.get(where[k][0]), where[k][1]) for k in argnums])
+        gradients = dict(zip(inner, back(ct), strict=True))
+        return tuple([_part(gradients[where[k][0]], arrays.get(where[k][0]), where[k][1]) for k in argnums])
 
     return pullback
 
@@ -122,7 +122,7 @@ def _count(x: Any) -> int:
 def _paths(x: Any, path: tuple[int, ...]) -> list[tuple[int, ...]]:
     if not isinstance(x, (tuple, list)):
         return [path]
-    return [found for k, item in enumerate(x) for found in _paths(item, (*path, k))]
+    return [place for k, item in enumerate(x) for place in _paths(item, (*path, k))]
 
 
 def _part(ct: Any, array: Any, path: tuple[int, ...]) -> Any:

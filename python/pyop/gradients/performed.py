@@ -59,10 +59,10 @@ def arguments_with(
 
 def argument_at(args: Any, kwargs: dict[str, Any], where: tuple[Any, ...]) -> Any:
     """Return the argument that stands there."""
-    found = args[where[0]] if isinstance(where[0], int) else kwargs[where[0]]
+    argument = args[where[0]] if isinstance(where[0], int) else kwargs[where[0]]
     for step in where[1:]:
-        found = found[step]
-    return found
+        argument = argument[step]
+    return argument
 
 
 def put_argument(args: list[Any], kwargs: dict[str, Any], where: tuple[Any, ...], item: Any) -> None:

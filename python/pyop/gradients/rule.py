@@ -36,15 +36,15 @@ def unknown(t: Any, ans: Any, *args: Any, **kwargs: Any) -> Any:
 
 def _known(func: Any, derivatives: Sequence[Any], k: int, names: Sequence[str] = ()) -> Any:
     """Return the derivative by argument `k`, which is an error where nobody knows it."""
-    found = derivatives[k]
-    if found is unknown:
+    derivative = derivatives[k]
+    if derivative is unknown:
         name, label = name_of(func), f" ({names[k]})" if k < len(names) else ""
         raise NoRule(
             f"{name} has no gradient rule for argument {k}{label}, whose derivative has no closed form: keep that "
             f"argument constant, give it a rule with pyop.defvjp({name}, ...), or call {name} in a "
             'pyop.op(..., grad="fd"), which takes differences'
         )
-    return found
+    return derivative
 
 
 # Ufuncs whose rules only negate a tangent, and multiply and divide it by something: Signed can do that.
@@ -82,10 +82,10 @@ class Elementwise(Rule):
 
         def one(ct: Any, k: int) -> Any:
             derivative = _known(self.func, self.derivatives, k)
-            found = None if derivative is None else _adjoint(derivative, ct, ans, given)
-            if found is not None and shape_of(found) and _has_shape_of_result(found, args, k, ans):
-                return fit_dtype(found, args[k])
-            return unbroadcast_loosely(found, args[k], ans)
+            gradient = None if derivative is None else _adjoint(derivative, ct, ans, given)
+            if gradient is not None and shape_of(gradient) and _has_shape_of_result(gradient, args, k, ans):
+                return fit_dtype(gradient, args[k])
+            return unbroadcast_loosely(gradient, args[k], ans)
 
         return lambda ct: tuple([one(ct, k) for k in argnums])
 
@@ -94,10 +94,10 @@ class Elementwise(Rule):
 
         def one(k: int) -> Any:
             derivative = _known(self.func, self.derivatives, k)
-            found = None if derivative is None else _times(derivative, ct, ans, args)
-            if found is None or not _has_shape_of_result(found.value, args, k, ans):
-                return unbroadcast_loosely(plain(found), args[k], ans)
-            return Signed(fit_dtype(found.value, args[k]), found.negated)
+            gradient = None if derivative is None else _times(derivative, ct, ans, args)
+            if gradient is None or not _has_shape_of_result(gradient.value, args, k, ans):
+                return unbroadcast_loosely(plain(gradient), args[k], ans)
+            return Signed(fit_dtype(gradient.value, args[k]), gradient.negated)
 
         return tuple(map(one, argnums))
 
@@ -134,8 +134,8 @@ def _times(derivative: Derivative, t: Any, ans: Any, args: tuple[Any, ...]) -> A
 def _adjoint(derivative: Derivative, ct: Any, ans: Any, args: tuple[Any, ...]) -> Any:
     if is_complex(ans) is False:
         return _times(derivative, ct, ans, args)
-    found = _times(derivative, conj(ct), ans, args)
-    return None if found is None else conj(found)
+    product = _times(derivative, conj(ct), ans, args)
+    return None if product is None else conj(product)
 
 
 class PerArgument(Rule):
@@ -381,9 +381,9 @@ def _define(func: Any, functions: Sequence[Any], kind: str) -> None:
     for f in functions:
         if not (f is None or callable(f) or (f == "same" and kind == "jvps")):
             raise TypeError(f"def{kind[:-1]}: a rule is a function or None, got {type(f).__name__} {f!r:.80}")
-    found = table.lookup(func)
-    if isinstance(found, PerArgument) and type(found) in (PerArgument, Part):
-        rule = PerArgument(func, found.vjps, found.jvps, found.names, found.fits)
+    existing = table.lookup(func)
+    if isinstance(existing, PerArgument) and type(existing) in (PerArgument, Part):
+        rule = PerArgument(func, existing.vjps, existing.jvps, existing.names, existing.fits)
     else:
         rule = PerArgument(func, None, None, (), unbroadcast)
     setattr(rule, kind, tuple(functions))

@@ -71,13 +71,13 @@ def leaves(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
     >>> leaves((["a", "b"], 0), {"axis": None})
     ['a', 'b', 0, None]
     """
-    found: list[Any] = []
+    all_leaves: list[Any] = []
     for argument in (*args, *kwargs.values()):
         if isinstance(argument, (tuple, list, dict)):
-            found += flatten(argument)[0]
+            all_leaves += flatten(argument)[0]
         else:
-            found.append(argument)
-    return found
+            all_leaves.append(argument)
+    return all_leaves
 
 
 def places(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Place]:
@@ -88,12 +88,12 @@ def places(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Place]:
     >>> places((["a", "b"], 0), {"axis": None})[1:3]
     [Place(argument=0, offset=1), Place(argument=1, offset=0)]
     """
-    found: list[Place] = []
+    positions: list[Place] = []
     named: list[tuple[Any, Any]] = [*enumerate(args), *kwargs.items()]
     for name, argument in named:
         count = len(flatten(argument)[0]) if isinstance(argument, (tuple, list, dict)) else 1
-        found += [Place(name, k) for k in range(count)]
-    return found
+        positions += [Place(name, k) for k in range(count)]
+    return positions
 
 
 def replaced(args: Sequence[Any], kwargs: dict[str, Any], new: Mapping[int, Any]) -> tuple[Any, dict[str, Any]]:
@@ -109,9 +109,9 @@ def replaced(args: Sequence[Any], kwargs: dict[str, Any], new: Mapping[int, Any]
     def renew(argument: Any) -> Any:
         nonlocal count
         if isinstance(argument, (tuple, list, dict)):
-            found, tree = flatten(argument)
-            count += len(found)
-            return tree.unflatten([new.get(k, leaf) for k, leaf in enumerate(found, count - len(found))])
+            parts, tree = flatten(argument)
+            count += len(parts)
+            return tree.unflatten([new.get(k, leaf) for k, leaf in enumerate(parts, count - len(parts))])
         count += 1
         return new.get(count - 1, argument)
 

@@ -60,14 +60,14 @@ def protocol_of(arguments: Iterable[Any]) -> tuple[type, Any] | None:
 
 def shape_of(x: Any) -> Shape:
     """Return the shape of an array, a Value or a number; None if it is not known."""
-    found: Shape
+    shape: Shape
     if hasattr(x, "shape"):
-        found = x.shape
+        shape = x.shape
     else:
         for _ in walk(x):  # raises where a list holds itself, of which NumPy would make arrays without end
             pass
-        found = np.shape(x)
-    return found
+        shape = np.shape(x)
+    return shape
 
 
 def dtype_of(x: Any) -> np.dtype[Any] | None:

@@ -140,13 +140,13 @@ def array_function(
         result = composed(*args, **kwargs)
         if result is not NotImplemented:
             return result
-    found = rules.lookup(func)
-    if found is None:
+    rule = rules.lookup(func)
+    if rule is None:
         if kwargs.get("out") is not None:
             rules.refuse_out()
         specs: Any = Spec()
     else:
-        specs = found(*to_specs(args), **to_specs(kwargs))
+        specs = rule(*to_specs(args), **to_specs(kwargs))
     if not holds((args, kwargs), Value):
         raise refusal(
             f"{_name(func)}(like=...) of a Value: call it without like= and use the array in the graph as it is"
@@ -159,7 +159,7 @@ def array_function(
         made = apply(_leaves_of, (func, args, kwargs), {}, specs, name=name, scalar=scalar)
     else:
         made = apply(func, args, kwargs, specs, name=name, scalar=scalar)
-    share(func, args, kwargs, made, found is not None)
+    share(func, args, kwargs, made, rule is not None)
     return _bool_of(func, made) if func in TESTS else made
 
 
@@ -224,9 +224,9 @@ TESTS = (np.allclose, np.array_equal, np.array_equiv)
 
 def _bool_of(func: Any, made: Value) -> Any:
     """Return the bool of the traced call, as a decision; the Value where a graph is made by hand."""
-    found = value_decided(made, "t")
-    if found is not NotImplemented:
-        return found
+    truth = value_decided(made, "t")
+    if truth is not NotImplemented:
+        return truth
     if watching():
         write = "np.all(np.isclose(a, b))" if func is np.allclose else "np.all(a == b)"
         raise refusal(
@@ -250,22 +250,22 @@ def _unknown(func: Callable[..., Any], what: str, a: Any) -> NoReturn:
 
 
 def _shape(func: Any, a: Any) -> tuple[Any, ...]:
-    found: tuple[Any, ...] | None = a.shape
-    if found is None:
+    shape: tuple[Any, ...] | None = a.shape
+    if shape is None:
         _unknown(func, "shape", a)
-    return found
+    return shape
 
 
 _STAND_INS = ("pyop.tracing.made", "pyop.tracing.twins")  # for the user's own call
 
 
 def _shape_asked(func: Any, a: Any) -> tuple[Any, ...]:
-    found = _shape(func, a)
+    shape = _shape(func, a)
     asking = sys._getframe(2)
     while asking.f_globals.get("__name__", "").startswith(_STAND_INS) and asking.f_back is not None:
         asking = asking.f_back
     inside = asking.f_globals.get("__name__", "").startswith("pyop.")
-    return found if inside or not watching() else unknown_attribute(a, "shape", found)
+    return shape if inside or not watching() else unknown_attribute(a, "shape", shape)
 
 
 def _ndim(func: Any, a: Any) -> int:
@@ -284,10 +284,10 @@ def _size(func: Any, a: Any, axis: Any = None) -> int | Dim:
 
 
 def _dtype(func: Any, a: Any) -> np.dtype[Any]:
-    found: np.dtype[Any] | None = a.dtype
-    if found is None:
+    dtype: np.dtype[Any] | None = a.dtype
+    if dtype is None:
         _unknown(func, "dtype", a)
-    return found
+    return dtype
 
 
 def _of_dtypes(func: Any, *args: Any, **kwargs: Any) -> Any:

@@ -62,8 +62,8 @@ def _matrix_rank(A: Any, *args: Any, **kwargs: Any) -> Any:
     if not isinstance(A, Value) or A.shape is None or len(A.shape) > 1:
         return NotImplemented
     some: Any = np.any(A != 0)
-    found = value_decided(some, "t")
-    return found if found is NotImplemented else int(found)
+    truth = value_decided(some, "t")
+    return truth if truth is NotImplemented else int(truth)
 
 
 def _only_of_arrays(func: Callable[..., Any]) -> Callable[..., Any]:

@@ -41,14 +41,14 @@ def composed_part(graph: Any, index: int, disable: tuple[str, ...], fast: bool) 
     if any(shape is None or not all(type(n) is int for n in shape) for shape in shapes):
         return ()
     key = _key_of(node, call, disable, fast)
-    found = _plans.get(key) if key is not None else None
-    if found is None:
-        found = _compiled(node, composed, disable, fast)
+    plan = _plans.get(key) if key is not None else None
+    if plan is None:
+        plan = _compiled(node, composed, disable, fast)
         if key is not None:
-            _plans[key] = found
+            _plans[key] = plan
             for oldest in [*_plans][:-_KEPT]:  # a copy, since other threads add some, or take the same one, meanwhile
                 _plans.pop(oldest, None)
-    return found
+    return plan
 
 
 def _key_of(node: Any, call: Any, disable: tuple[str, ...], fast: bool) -> Any:

@@ -98,9 +98,9 @@ class Unrolled(set[Any]):
 
 def needed_by_loops(needed: Specialise) -> set[Any]:
     """Return the loops to unroll: those that cannot be a node, or carry a number that is needed."""
-    found: set[Any] = set(getattr(needed, "keys", ()))  # loops.rolled.Unroll
+    loops: set[Any] = set(getattr(needed, "keys", ()))  # loops.rolled.Unroll
     asked: Any = needed.places
-    return found | {
+    return loops | {
         place.__self__.blamed for place in asked if hasattr(place, "__self__") and hasattr(place.__self__, "blamed")
     }
 
@@ -235,9 +235,9 @@ class Decisions:
         if key not in self._answers:
             if self.deadline.is_over():
                 self.take_too_long("decides by the contents of arrays again and again")
-            found = self.evaluate(node, output)
+            computed = self.evaluate(node, output)
             try:
-                outcome = _ask(asked, found)
+                outcome = _ask(asked, computed)
             except TypeError:
                 if value.shape is not None and value.dtype is not None:
                     raise  # so it is for all arrays of this kind
@@ -246,7 +246,7 @@ class Decisions:
                 if asked == "t" and value.shape is not None:
                     raise
                 self.give_up("asks for a number, which raises an exception here")
-            if not -(1 << 62) < outcome < 1 << 62 or (asked != "t" and asked[0] != "s" and np.ndim(found)):
+            if not -(1 << 62) < outcome < 1 << 62 or (asked != "t" and asked[0] != "s" and np.ndim(computed)):
                 self.give_up("asks for an integer that is too large, or of an array")
             self._answers[key] = outcome
             line = _core.origin_here()
@@ -349,9 +349,9 @@ class Decisions:
             if self._loops - self._known.keys():
                 self._run_loops(node)
             self._computed += _core.evaluate_beside(self.graph, node, self._known)
-            found = self._known[node]
+            results = self._known[node]
             self._let_go(before)
-            return found[output]
+            return results[output]
         return self._known[node][output]
 
     def _run_loops(self, node: int) -> None:
@@ -359,13 +359,13 @@ class Decisions:
 
         Apart from the graph each iteration would be one of Python's.
         """
-        waiting, found = [node], set[int]()
+        waiting, visited = [node], set[int]()
         while waiting:
             index = waiting.pop()
-            if index not in found and index not in self._known:
-                found.add(index)
+            if index not in visited and index not in self._known:
+                visited.add(index)
                 waiting += [value.node.index for value in self.graph[index].inputs]
-        for index in sorted(found & self._loops):
+        for index in sorted(visited & self._loops):
             loop = self.graph[index]
             lower, upper = (self.computed(value.node.index, value.output_index) for value in loop.inputs[:2])
             if index in self._known or abs(int(upper) - int(lower)) < _FEW_ITERATIONS:

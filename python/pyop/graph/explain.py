@@ -156,17 +156,17 @@ def explain(self: Plan) -> Explanation:
     # Nodes of the graph that came after the plan are no part of it.
     nodes = [graph[k] for k in range(len(facts))]
     within = dict(_within(node for node, fact in zip(nodes, facts, strict=True) if fact[0] != "pruned"))
-    found: dict[tuple[str, int], list[NodeFate]] = {}
+    by_line: dict[tuple[str, int], list[NodeFate]] = {}
     for node, (what, number, text) in zip(nodes, facts, strict=True):
         words, step = _words(node, what, number, text, nodes, groups, disabled)
         if what == "pruned" and (node.name, node.origin) in within:
             words = f"within {within[node.name, node.origin]}"
         file, _, line = node.origin.rpartition(":")
         place = (file, int(line)) if line.isdecimal() else ("", 0)
-        found.setdefault(place, []).append(NodeFate(node.name, _spec(node), what, words, step))
+        by_line.setdefault(place, []).append(NodeFate(node.name, _spec(node), what, words, step))
     lines = tuple(
         Line(file, number, linecache.getline(file, number).strip(), tuple(fates))
-        for (file, number), fates in found.items()
+        for (file, number), fates in by_line.items()
     )
     scratch = max((size for _, _, size in steps), default=0)
     return Explanation(_summary(self, len(facts), steps, scratch), lines, scratch, tuple(disabled))

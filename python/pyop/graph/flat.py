@@ -63,8 +63,8 @@ class Flat:
         place = self._place(key)
         if place is not None:
             return self.base[place]
-        found = self.copy()[key]
-        return found if found._is_scalar else found.copy()
+        elements = self.copy()[key]
+        return elements if elements._is_scalar else elements.copy()
 
     def __setitem__(self, key: Any, value: Any) -> None:
         place = self._place(key)

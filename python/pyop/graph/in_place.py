@@ -106,8 +106,8 @@ def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
         other = _without_leading(symbol, target, other)
     ufunc = _UFUNCS[method]
     _check_dtype(ufunc, target, other)  # before the shapes, as NumPy does
-    found = ufuncs.infer(ufunc, "__call__", (target.spec, to_specs(other)), {})
-    _check_shape(ufunc, target, found)
+    spec = ufuncs.infer(ufunc, "__call__", (target.spec, to_specs(other)), {})
+    _check_shape(ufunc, target, spec)
     target._check_writable(symbol)
     if _goes_by_memory(method, target, other):
         from .writes_by_functions import perform
@@ -116,7 +116,7 @@ def in_place(method: str, symbol: str, target: Any, other: Any) -> Any:
         return target
     # An array of no dimension stays one, where an operator gives a scalar.
     real = target.ndim != 0 and target.dtype is not None and target.dtype.kind in "iuf"
-    if method == "ipow" and real and found == target.spec and (type(other) in (int, float, complex) or _is_flat(other)):
+    if method == "ipow" and real and spec == target.spec and (type(other) in (int, float, complex) or _is_flat(other)):
         return operator.pow(target, other)
     return apply(InPlace(method), (target, other), {}, target.spec, name=ufunc.__name__, scalar=False)
 

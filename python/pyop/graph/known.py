@@ -70,8 +70,8 @@ def numbers_asked(value: Value) -> Any:
     """
     if getattr(value.graph, "_twins", None) is None or value.dtype is None or not is_known(value):
         return None
-    found = numbers_of(value)
-    return found[()] if value._is_scalar else found
+    numbers = numbers_of(value)
+    return numbers[()] if value._is_scalar else numbers
 
 
 def key_of_numbers(graph: Any, key: Any) -> Any:
@@ -91,7 +91,7 @@ def _number(item: Any, *, bound: bool = False) -> Any:
         return slice(*[_number(part, bound=True) for part in (item.start, item.stop, item.step)])
     if type(item) is not Value or item.dtype is None or item.dtype.kind not in "iub" or not is_known(item):
         return item
-    found = numbers_of(item)
+    numbers = numbers_of(item)
     # An array of no dimension picks an element, which is a copy, where an integer gives a view.
-    is_integer = found.ndim == 0 and found.dtype.kind != "b" and (bound or item._is_scalar is not False)
-    return int(found) if is_integer else found
+    is_integer = numbers.ndim == 0 and numbers.dtype.kind != "b" and (bound or item._is_scalar is not False)
+    return int(numbers) if is_integer else numbers

@@ -24,10 +24,10 @@ def output_names(graph: Any) -> list[str]:
     places, structure = graph._outputs
     if structure.is_leaf:
         return ["output"]
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     for name, k in _walk("", structure.unflatten([_Leaf(k) for k in range(len(places))])):
-        found.setdefault(k, name)
-    return [found.get(k, f"output {k}") for k in range(len(places))]
+        names.setdefault(k, name)
+    return [names.get(k, f"output {k}") for k in range(len(places))]
 
 
 class _Leaf:
@@ -61,12 +61,14 @@ def node_by_name(graph: Any, name: str) -> Node:
     >>> node_by_name(pyop.trace(lambda x: x + 1, "float64[n]"), "add").kind
     'py'
     """
-    found: list[Node] = [node for node in graph.nodes if node.name == name]
-    if len(found) > 1:  # copies of other graphs' nodes may keep their names
-        raise KeyError(f"graph {graph.name!r} has {len(found)} nodes named {name!r}: take one by its number, {found}")
-    if not found:
+    matches: list[Node] = [node for node in graph.nodes if node.name == name]
+    if len(matches) > 1:  # copies of other graphs' nodes may keep their names
+        raise KeyError(
+            f"graph {graph.name!r} has {len(matches)} nodes named {name!r}: take one by its number, {matches}"
+        )
+    if not matches:
         raise KeyError(f"graph {graph.name!r} has no node named {name!r}{_near(name, [n.name for n in graph.nodes])}")
-    return found[0]
+    return matches[0]
 
 
 def fetched_by_name(graph: Any, name: str) -> Value:
@@ -78,25 +80,25 @@ def fetched_by_name(graph: Any, name: str) -> Value:
     >>> fetched_by_name(g, "level").name, fetched_by_name(g, "x").name
     ('add', 'x')
     """
-    found: dict[Any, Value] = {}
+    values: dict[Any, Value] = {}
     names = []
     if graph._outputs is not None:
         leaves, _ = graph._output_leaves()
         for known, leaf in zip(output_names(graph), leaves, strict=True):
             names.append(known)
             if known == name and isinstance(leaf, Value):
-                found[leaf._key] = leaf
+                values[leaf._key] = leaf
     for node in graph.nodes:
         for value in node.outputs:
             names.append(value.name)
             if value.name == name:
-                found[value._key] = value
-    if len(found) > 1:
-        texts = ", ".join(f"{value!r} of {shown_place(value.node.origin)}" for value in found.values())
+                values[value._key] = value
+    if len(values) > 1:
+        texts = ", ".join(f"{value!r} of {shown_place(value.node.origin)}" for value in values.values())
         raise GraphError(f"{name!r} may be any of several in graph {graph.name!r}: {texts}; fetch the Value itself")
-    if not found:
+    if not values:
         raise GraphError(f"graph {graph.name!r} has nothing named {name!r} to fetch{_near(name, names)}")
-    return found.popitem()[1]
+    return values.popitem()[1]
 
 
 def listing(graph: Any) -> str:

@@ -76,8 +76,8 @@ def as_given(kind: Any, array: Any) -> Any:
     """
     if kind is None:
         return copy_of(array)
-    found = np.asarray(array)[()]
-    return found if kind is True else kind(found.item())
+    scalar = np.asarray(array)[()]
+    return scalar if kind is True else kind(scalar.item())
 
 
 class Learnt:
@@ -93,10 +93,10 @@ class Learnt:
         for x, before in zip(given, unchanged, strict=True):
             if type(x) is np.ndarray and x.tobytes() != before.tobytes():
                 self.why = "writes into its argument"
-        found, self.tree = flatten(_opened(result))
+        leaves, self.tree = flatten(_opened(result))
         # References to a result that nobody else has: the lists here, the loop's variable, the tree that it came in.
-        for k in range(len(found)):
-            self.leaves.append(self._leaf(found, k, given, arrays))
+        for k in range(len(leaves)):
+            self.leaves.append(self._leaf(leaves, k, given, arrays))
         for k, a in enumerate(self.results):
             if type(a) is np.ndarray and any(np.may_share_memory(a, b) for b in self.results[:k]):
                 self.why = "returns arrays that share memory"
@@ -226,12 +226,12 @@ class OpaqueCall:
         first, self._first = self._first, None
         assert self.learnt is not None
         if first is not None and all(map(_same_bits, first[0], arrays)):
-            found = first[1]
+            first_results = first[1]
         else:
-            found = self._call(arrays)
-            if not self.learnt.same(found, self._sized):
-                raise self._differs(found)
-        results, found.results = found.results, []
+            first_results = self._call(arrays)
+            if not self.learnt.same(first_results, self._sized):
+                raise self._differs(first_results)
+        results, first_results.results = first_results.results, []
         return results[0] if len(results) == 1 else tuple(results)
 
     def _differs(self, found: Learnt) -> Differs:

@@ -169,8 +169,8 @@ def _nanvar(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: 
 
 @part_of(np.nanstd)
 def _nanstd(a: Any, *args: Any, **kwargs: Any) -> Any:
-    found = _nanvar(a, *args, **kwargs)
-    return found if found is NotImplemented else Checked(np.sqrt(found.result), *found.checks)
+    variance = _nanvar(a, *args, **kwargs)
+    return variance if variance is NotImplemented else Checked(np.sqrt(variance.result), *variance.checks)
 
 
 # --- comparisons
@@ -229,16 +229,16 @@ def _unique(
     order = np.argsort(flat, kind="stable") if return_index else None
     ordered = np.sort(flat)
     new = _different(ordered)
-    found = ordered[new]
-    made = [found]
+    distinct = ordered[new]
+    made = [distinct]
     if order is not None:
         made.append(order[new])
     if return_inverse:
-        made.append(np.searchsorted(found, ar))
+        made.append(np.searchsorted(distinct, ar))
     if return_counts:
         starts = np.nonzero(new)[0]
         made.append(np.diff(np.concatenate([starts, np.full(1, flat.shape[0], np.intp)])))
-    return tuple(made) if len(made) > 1 else found
+    return tuple(made) if len(made) > 1 else distinct
 
 
 def _is_integers(*values: Any) -> bool:

@@ -342,7 +342,7 @@ def views_of(value: Any) -> Views:
 
 
 def _spelled(rows: list[Any]) -> Views:
-    found = []
+    steps = []
     for node, which, base in rows:
         inputs = [_HOLE if given._key == base._key else given for given in node.inputs]
         call = call_of(node, inputs)
@@ -354,8 +354,8 @@ def _spelled(rows: list[Any]) -> Views:
                 "`x[key] = y`", f"`x` is a view whose sizes are not known when the graph is built; {_INSTEAD}"
             )
         several = call.of_one or len(node.outputs) > 1
-        found.append((function, tuple(args[1:]), tuple(call.kwargs.items()), which if several else -1))
-    return tuple(found)
+        steps.append((function, tuple(args[1:]), tuple(call.kwargs.items()), which if several else -1))
+    return tuple(steps)
 
 
 def view_of(array: Any, value: Value) -> Any:

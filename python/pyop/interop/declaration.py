@@ -215,12 +215,12 @@ class Declaration:
         dtypes = [dtype if dtype is None else op.spec.cast_to(k, dtype) or dtype for k, (dtype, _) in enumerate(kinds)]
         specs = [Spec(dtype, names.of(shape)) for dtype, shape in zip(dtypes, shapes, strict=True)]
         if self._abstract is not None:
-            found = self._abstract.infer(specs, self._given(statics or {}))[0]
+            inferred = self._abstract.infer(specs, self._given(statics or {}))[0]
         else:
-            found = op.spec.infer(specs)
+            inferred = op.spec.infer(specs)
         return [
             (spec.dtype if isinstance(spec.dtype, np.dtype) else None, _joined(front, names.back(spec.shape)))
-            for spec in found
+            for spec in inferred
         ]
 
 

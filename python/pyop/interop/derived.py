@@ -64,16 +64,16 @@ class PullBack:
             return self._of_arrays(*arrays)
         if gradient is not None and gradient.vjp_fn is not None:
             which = self._differentiated(arrays)
-            found = gradient.backward(which, self.n_out, self.n_in, statics)(*arrays)
+            gradients = gradient.backward(which, self.n_out, self.n_in, statics)(*arrays)
             if which is self.argnums:
-                return found
-            parts = dict(zip(which, as_tuple(found), strict=True))
+                return gradients
+            parts = dict(zip(which, as_tuple(gradients), strict=True))
             return one_or_tuple([parts[k] for k in self.argnums])
         cts, arguments = arrays[: self.n_out], arrays[self.n_out : self.n_out + self.n_in]
         results = arrays[self.n_out + self.n_in :][: self.n_out] if self.hooks.reads_results else cts
         pull = self.hooks.rule().vjp(self.argnums, one_or_tuple(results), arguments, statics)
-        found = as_tuple(pull(one_or_tuple(cts)))
-        zeros = [np.zeros_like(arguments[k]) if p is None else p for k, p in zip(self.argnums, found, strict=True)]
+        gradients = as_tuple(pull(one_or_tuple(cts)))
+        zeros = [np.zeros_like(arguments[k]) if p is None else p for k, p in zip(self.argnums, gradients, strict=True)]
         return one_or_tuple([fit_dtype(np.asarray(p), arguments[k]) for k, p in zip(self.argnums, zeros, strict=True)])
 
     def _differentiated(self, arrays: Sequence[Any]) -> tuple[int, ...]:
@@ -125,8 +125,8 @@ class _OfPullBack(Rule):
         which, rule = self._inner(args, kwargs)
         given = dict(zip(f.argnums, as_tuple(ans), strict=True))
         every = one_or_tuple([given.get(k, args[f.n_out + k]) for k in which])
-        found = dict(zip(which, as_tuple(rule.jvp(argnums, tangents, every, args, {})), strict=True))
-        return one_or_tuple([found[k] for k in f.argnums])
+        by_input = dict(zip(which, as_tuple(rule.jvp(argnums, tangents, every, args, {})), strict=True))
+        return one_or_tuple([by_input[k] for k in f.argnums])
 
 
 class PushForward:
@@ -144,8 +144,8 @@ class PushForward:
     def __call__(self, *arrays: Any, **statics: Any) -> Any:
         at = len(self.argnums)
         tangents, arguments, results = arrays[:at], arrays[at : at + self.n_in], arrays[at + self.n_in :]
-        found = as_tuple(self.hooks.rule().jvp(self.argnums, tangents, one_or_tuple(results), arguments, statics))
-        parts = [np.zeros_like(y) if t is None else t for t, y in zip(found, results, strict=False)]
+        moved = as_tuple(self.hooks.rule().jvp(self.argnums, tangents, one_or_tuple(results), arguments, statics))
+        parts = [np.zeros_like(y) if t is None else t for t, y in zip(moved, results, strict=False)]
         return one_or_tuple([fit_dtype(np.asarray(t), y) for t, y in zip(parts, results, strict=True)])
 
 
@@ -175,8 +175,8 @@ class OnBatch:
             kinds = [(x.dtype, x.shape[batched:]) for x, batched in zip(arrays, self.axes, strict=True)]
             specs = self.hooks.infer(kinds, statics)
             return one_or_tuple([np.empty((0, *(size or 0 for size in shape or ())), d) for d, shape in specs])
-        found = [self.hooks.call(self.example(arrays, k), statics) for k in range(n)]
-        return one_or_tuple([np.stack(parts) for parts in zip(*found, strict=True)])
+        calls = [self.hooks.call(self.example(arrays, k), statics) for k in range(n)]
+        return one_or_tuple([np.stack(parts) for parts in zip(*calls, strict=True)])
 
     @property
     def _pyop_gradient_rule(self) -> Rule | None:
@@ -195,24 +195,24 @@ class _OfBatch(Rule):
         needs = tuple(k in argnums for k in range(len(args)))
 
         def pullback(ct: Any) -> tuple[Any, ...]:
-            cts, found = as_tuple(ct), []
+            cts, gradients = as_tuple(ct), []
             for k in range(f.size([x.shape for x in args])):
                 _, kept = f.hooks.forward(*f.example(args, k), **kwargs)
-                found.append(f.hooks.backward(kept, [None if c is None else c[k] for c in cts], needs))
-            return tuple([_gathered([each[j] for each in found], f.axes[j], args[j]) for j in argnums])
+                gradients.append(f.hooks.backward(kept, [None if c is None else c[k] for c in cts], needs))
+            return tuple([_gathered([each[j] for each in gradients], f.axes[j], args[j]) for j in argnums])
 
         return pullback
 
     def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        f, found = self.function, []
+        f, output_tangents = self.function, []
         given = dict(zip(argnums, tangents, strict=True))
         full = [given.get(j) for j in range(len(args))]
         for k in range(f.size([x.shape for x in args])):
             each = [t if t is None or not f.axes[j] else t[k] for j, t in enumerate(full)]
-            found.append(f.hooks.jvp(f.example(args, k), each, **kwargs)[1])
-        if not found:
+            output_tangents.append(f.hooks.jvp(f.example(args, k), each, **kwargs)[1])
+        if not output_tangents:
             return one_or_tuple([np.zeros_like(y) for y in as_tuple(ans)])
-        return one_or_tuple([np.stack(parts) for parts in zip(*found, strict=True)])
+        return one_or_tuple([np.stack(parts) for parts in zip(*output_tangents, strict=True)])
 
 
 def _gathered(parts: list[Any], batched: bool, like: Any) -> Any:

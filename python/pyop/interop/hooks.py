@@ -204,9 +204,9 @@ class Hooks(Declaration):
         RuntimeError
             Nobody has kept the context, and the op is stateful.
         """
-        found = _contexts.get(int(number))
-        if found is not None:
-            return found.array()
+        context = _contexts.get(int(number))
+        if context is not None:
+            return context.array()
         if self.stateful:
             raise RuntimeError(
                 f"what op {self.name!r} has saved for its gradient is gone, since the framework copied the array that "
@@ -253,19 +253,19 @@ class Hooks(Declaration):
             return (None,) * len(arrays)
         gradient = self.gradient
         if gradient is not None and gradient.of_arrays and not statics and cotangents[0] is not None:
-            found = gradient.backward(which, 1, len(arrays), statics)(cotangents[0], *arrays)
-            found = found if type(found) is tuple else (found,)
+            gradients = gradient.backward(which, 1, len(arrays), statics)(cotangents[0], *arrays)
+            gradients = gradients if type(gradients) is tuple else (gradients,)
         else:
             parts, cts = (results, cotangents) if context is None else ((*results, context), (*cotangents, None))
             pull = self.rule().vjp(which, _one(parts), arrays, statics)
-            found = pull(
+            gradients = pull(
                 _one(
                     [np.zeros_like(y) if c is None and len(parts) == 1 else c for c, y in zip(cts, parts, strict=True)]
                 )
             )
-        if len(found) == len(arrays):
-            return found
-        given = dict(zip(which, found, strict=True))
+        if len(gradients) == len(arrays):
+            return gradients
+        given = dict(zip(which, gradients, strict=True))
         return tuple([given.get(k) for k in range(len(arrays))])
 
     def jvp(
@@ -303,8 +303,8 @@ class Hooks(Declaration):
         if not which:
             return results, tuple([np.zeros_like(y) for y in results])
         parts = results if kept.context is None else (*results, kept.context)
-        found = self.rule().jvp(which, [tangents[k] for k in which], _one(parts), tuple(arrays), statics)
-        flat = list(found) if isinstance(found, (tuple, list)) else [found]
+        output_tangents = self.rule().jvp(which, [tangents[k] for k in which], _one(parts), tuple(arrays), statics)
+        flat = list(output_tangents) if isinstance(output_tangents, (tuple, list)) else [output_tangents]
         return results, tuple(
             [np.zeros_like(y) if t is None else np.asarray(t) for t, y in zip(flat, results, strict=False)]
         )
@@ -419,8 +419,8 @@ class Hooks(Declaration):
                 (spec.dtype, spec.shape[1:] if batched and spec.shape is not None else spec.shape)
                 for spec, batched in zip(each, axes, strict=True)
             ]
-            found = self.infer(kinds, statics)
-            return _one([Spec(dtype, None if shape is None else (size, *shape)) for dtype, shape in found])
+            inferred = self.infer(kinds, statics)
+            return _one([Spec(dtype, None if shape is None else (size, *shape)) for dtype, shape in inferred])
 
         made.abstract(specs)
         return made
@@ -433,13 +433,13 @@ class Hooks(Declaration):
         return n_out
 
     def _made(self, key: Any, make: Callable[[], Op]) -> Op:
-        found = self._ops.get(key)
-        if found is None:
+        op = self._ops.get(key)
+        if op is None:
             made = make()
             # In errors it is found where the op itself was made.
             made = remade(made.__wrapped__, made.contract, made.spec, made.name, made.stateful, {}, self.op.origin)
-            found = self._ops.setdefault(key, made)
-        return found
+            op = self._ops.setdefault(key, made)
+        return op
 
 
 def _one(parts: Sequence[Any]) -> Any:

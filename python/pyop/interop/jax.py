@@ -77,12 +77,12 @@ def wrap(function: Any, *, derivatives: str | None = None) -> Any:
         raise TypeError("derivatives= goes with an op: a compiled function is differentiated backwards")
     key = (id(function), derivatives)
     with _lock:
-        found = _wrapped.get(key)
-    if found is None:
+        wrapped = _wrapped.get(key)
+    if wrapped is None:
         made = _made(function, derivatives)
         with _lock:
-            found = _wrapped.setdefault(key, made)
-    return found
+            wrapped = _wrapped.setdefault(key, made)
+    return wrapped
 
 
 def _made(function: Any, derivatives: str | None) -> Any:

@@ -58,6 +58,6 @@ def exception_of(error: BaseException) -> BaseException | None:
     ... except (jax.errors.JaxRuntimeError, ValueError) as error:
     ...     raise exception_of(error) from None
     """
-    found = re.findall(r"\[pyop exception (\d+)\]", str(error))
+    numbers = re.findall(r"\[pyop exception (\d+)\]", str(error))
     with _lock:
-        return _kept.get(int(found[-1])) if found else None
+        return _kept.get(int(numbers[-1])) if numbers else None

@@ -67,8 +67,8 @@ class JaxFunction:
             if made is None:
                 made = self._made.setdefault(key, self._make(tree, leaves, arrays))
         call, out = made
-        found = call(*arrays) if is_traced(arrays) else run_eagerly(call, arrays)
-        return jax.tree_util.tree_unflatten(out, found)
+        results = call(*arrays) if is_traced(arrays) else run_eagerly(call, arrays)
+        return jax.tree_util.tree_unflatten(out, results)
 
     def _make(self, tree: Any, leaves: Sequence[Any], arrays: Sequence[Any]) -> tuple[Any, Any]:
         static = [None if is_array(x) else x for x in leaves]
@@ -162,8 +162,8 @@ def _is_sized(value: Any) -> bool:
 
 
 def _with_paths(arguments: Any, named: Any) -> list[tuple[Any, Any]]:
-    found: list[tuple[Any, Any]] = jax.tree_util.tree_flatten_with_path((arguments, named))[0]
-    return found
+    leaves: list[tuple[Any, Any]] = jax.tree_util.tree_flatten_with_path((arguments, named))[0]
+    return leaves
 
 
 def _kinds(plan: Plan) -> list[tuple[Any, Any]]:
@@ -188,8 +188,8 @@ def _called(of: JaxFunction, plan: Plan, dtypes: Sequence[Any], results: list[An
             pass  # a dtype that C has not, such as bfloat16
 
     def call(arrays: Sequence[Any]) -> Any:
-        found = plan(*arrays)
-        return arrays_of(repr(of), found if isinstance(found, (tuple, list)) else (found,), results)
+        outputs = plan(*arrays)
+        return arrays_of(repr(of), outputs if isinstance(outputs, (tuple, list)) else (outputs,), results)
 
     if any(node.stateful for node in plan.nodes):
         return ordered_call(call, results)
@@ -208,13 +208,13 @@ def _differentiable(name: str, flat: Callable[..., Any], call: Callable[..., Any
             full = list(given)
             for k, x in zip(which, values, strict=True):
                 full[k] = x
-            found = flat(*full)
-            return tuple([y for y in found if np.dtype(y.dtype).kind in "fc"])
+            results = flat(*full)
+            return tuple([y for y in results if np.dtype(y.dtype).kind in "fc"])
 
         # pyop's gradient of a complex number is the conjugate of JAX's.
         pull = vjp(moving, *[given[k] for k in which])[1]
-        found = pull(tuple([np.conj(c) if np.dtype(c.dtype).kind == "c" else c for c in cotangents]))
-        return [np.conj(g) if np.dtype(g.dtype).kind == "c" else g for g in found]
+        gradients = pull(tuple([np.conj(c) if np.dtype(c.dtype).kind == "c" else c for c in cotangents]))
+        return [np.conj(g) if np.dtype(g.dtype).kind == "c" else g for g in gradients]
 
     def forward(*given: Any) -> Any:
         return with_gradient(*given), given  # itself, for the derivative of the gradient
@@ -222,9 +222,9 @@ def _differentiable(name: str, flat: Callable[..., Any], call: Callable[..., Any
     def reverse(given: Any, cotangents: Any) -> Any:
         if not made:
             made.append(JaxFunction(backward, f"{name}_vjp"))
-        found = made[0]([c for c in cotangents if c.dtype != jax.dtypes.float0], list(given))
+        raw_gradients = made[0]([c for c in cotangents if c.dtype != jax.dtypes.float0], list(given))
         gradients: list[Any] = [None] * len(given)
-        for k, g in zip(which, found, strict=True):
+        for k, g in zip(which, raw_gradients, strict=True):
             gradients[k] = g
         return tuple(gradients)
 

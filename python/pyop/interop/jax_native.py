@@ -79,11 +79,11 @@ def python_call(
 
     def run(arrays: tuple[Any, ...], targets: tuple[Any, ...]) -> None:
         try:
-            found = function(arrays)
+            results = function(arrays)
         except BaseException:
             del targets  # the traceback holds this frame, and is kept longer than XLA's memory
             raise
-        for target, y in zip(targets, found, strict=True):
+        for target, y in zip(targets, results, strict=True):
             np.copyto(target, y, casting="no")
 
     told = (run, tuple(map(np.dtype, dtypes)), tuple(np.dtype(y.dtype) for y in results))

@@ -72,9 +72,9 @@ class JaxOp:
         if made is None:
             checked(repr(self), [each.name for each in hooks.inputs], arrays)
             made = self._made.setdefault(key, _Call(self, statics, arrays, self._derivatives).function)
-        found = made(*arrays) if is_traced(arrays) else run_eagerly(made, arrays)
+        results = made(*arrays) if is_traced(arrays) else run_eagerly(made, arrays)
         tree = hooks.out_tree
-        return found[0] if tree is None else tree.unflatten(found)
+        return results[0] if tree is None else tree.unflatten(results)
 
     def _sorted(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         hooks, parameters = self._hooks, self.op.parameters
@@ -142,8 +142,8 @@ class _Call:
         def call(*given: Any) -> Any:
             if gradient is None:
                 return bound(*given)[: self.n_out]
-            found = bound(*map(jax.lax.stop_gradient, given))
-            return list(gradient(tuple(given), tuple(found)))[: self.n_out]
+            results = bound(*map(jax.lax.stop_gradient, given))
+            return list(gradient(tuple(given), tuple(results)))[: self.n_out]
 
         self.function = jax.jit(call)
 
@@ -182,11 +182,11 @@ class _Call:
             return found, (given, found)
 
         def reverse(kept: Any, cotangents: Any) -> Any:
-            given, found = kept
+            given, results = kept
             gradients: list[Any] = [None] * len(given)
-            for k, g in zip(self.moving, backward(given, found, cotangents[: self.n_out]), strict=True):
+            for k, g in zip(self.moving, backward(given, results, cotangents[: self.n_out]), strict=True):
                 gradients[k] = g
-            return tuple(gradients), tuple([None] * len(found))
+            return tuple(gradients), tuple([None] * len(results))
 
         attach.defvjp(forward, reverse)
         made: Callable[..., Any] = attach
@@ -234,12 +234,12 @@ class _Call:
         push = JaxOp(hooks.jvp_op(self.moving, self.n_out))
 
         def rule(primals: Any, tangents: Any) -> Any:
-            given, found = primals
-            found = attach(given, found)
-            moved = push(*[tangents[0][k] for k in self.moving], *given, *found[: self.n_out], **statics)
+            given, results = primals
+            results = attach(given, results)
+            moved = push(*[tangents[0][k] for k in self.moving], *given, *results[: self.n_out], **statics)
             moved = moved if isinstance(moved, tuple) else (moved,)
             zeros = [jax.numpy.zeros_like(t) for t in tangents[1]]
-            return found, (*moved, *zeros[self.n_out :])
+            return results, (*moved, *zeros[self.n_out :])
 
         attach.defjvp(rule)
         made: Callable[..., Any] = attach

@@ -64,8 +64,8 @@ def jax_op(function: Callable[..., Any], declaration: Any = None, **options: Any
                 full[k] = x
             return function(*full)
 
-        found, back = jax.vjp(moving, *[arrays[k] for k in which])
-        wanted = jax.tree_util.tree_map(_cotangent, found, cotangents)
+        results, back = jax.vjp(moving, *[arrays[k] for k in which])
+        wanted = jax.tree_util.tree_map(_cotangent, results, cotangents)
         each: list[Any] = [None] * len(arrays)
         for k, g in zip(which, back(wanted), strict=True):
             each[k] = _conj(g)
@@ -75,8 +75,8 @@ def jax_op(function: Callable[..., Any], declaration: Any = None, **options: Any
 
     def gradient(ct: Any, *arrays: Any) -> Any:
         flat = jax.tree_util.tree_map(lambda c: _to_jax(name, [c])[0], ct)
-        found = pull(flat, tuple(_to_jax(name, arrays)))
-        parts = [None if g is None else _from_jax(g, arrays) for g in found]
+        gradients = pull(flat, tuple(_to_jax(name, arrays)))
+        parts = [None if g is None else _from_jax(g, arrays) for g in gradients]
         return parts[0] if len(parts) == 1 else tuple(parts)
 
     made.vjp(gradient)

@@ -224,9 +224,9 @@ def dispatcher_of(plan: Plan) -> Any:
         If C cannot call the plan, if its results are in lists or other containers, or of a dtype that numba has not.
     """
     with lock:
-        found = getattr(plan, "_pyop_numba", None)
-        if found is not None:
-            return found
+        dispatcher = getattr(plan, "_pyop_numba", None)
+        if dispatcher is not None:
+            return dispatcher
         inputs, outputs, form = plan._arrays
         if form not in ("single", "tuple"):
             raise TypeError(f"{plan!r} cannot be called by numba: its results are in a {form}; return a tuple instead")

@@ -84,9 +84,9 @@ def cfunc_of(plan: Plan) -> Any:
         If C cannot call the plan, or if an argument or result is of a dtype that numba has not.
     """
     with lock:
-        found = getattr(plan, "_pyop_cfunc", None)
-        if found is not None:
-            return found
+        compiled = getattr(plan, "_pyop_cfunc", None)
+        if compiled is not None:
+            return compiled
         inputs, outputs, form = plan._arrays
         numbers = [number_of(plan, dtype) for _, dtype, _ in inputs]
         # How C hands over complex numbers is for each platform to say.

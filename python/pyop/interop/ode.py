@@ -102,6 +102,6 @@ def _by_scipy(
     if options.get("jac") is True:
         options = {**options, "jac": compiled_jacobian(function_of(fun), options_of(fun))}
     given = {"t_eval": t_eval, "dense_output": dense, "events": events, "vectorized": vectorized, "args": args}
-    found = by_scipy(fun, t_span, y0, method, **given, **options)
-    found["driver"], found["native"], found["reason"] = "scipy", False, why
-    return found
+    result = by_scipy(fun, t_span, y0, method, **given, **options)
+    result["driver"], result["native"], result["reason"] = "scipy", False, why
+    return result

@@ -25,15 +25,15 @@ def blas() -> tuple[Any, ...] | None:
     """Return the functions of BLAS and LAPACK that SciPy has; None if they have other signatures than here."""
     from scipy.linalg import cython_blas, cython_lapack
 
-    found = []
+    pointers = []
     for module, functions in ((cython_blas, _FUNCTIONS["cython_blas"]), (cython_lapack, _FUNCTIONS["cython_lapack"])):
         for name, begins in functions.items():
             capsule = module.__pyx_capi__.get(name)
             # The text of a capsule's signature: <capsule object "void (char *, int *, ...)" at 0x...>
             if f"({', '.join(_TYPES[c] for c in begins)}" not in repr(capsule):
                 return None
-            found.append(capsule)
-    return tuple(found)
+            pointers.append(capsule)
+    return tuple(pointers)
 
 
 class Interpolant(DenseOutput):  # type: ignore[misc, unused-ignore]

@@ -74,12 +74,12 @@ def _rows(x: Any, shape: tuple[int, ...]) -> list[Any] | None:
     """Return the single numbers of a list, or a list of lists, of this shape, if it is one; else None."""
     if not isinstance(x, list | tuple) or len(x) != shape[0]:
         return None
-    found = [*x]
+    numbers = [*x]
     if len(shape) == 2:
         if not all(isinstance(row, list | tuple) and len(row) == shape[1] for row in x):
             return None
-        found = [each for row in x for each in row]
-    return found if all(np.shape(each) == () for each in found) else None
+        numbers = [each for row in x for each in row]
+    return numbers if all(np.shape(each) == () for each in numbers) else None
 
 
 def _array(x: Any, shape: tuple[int, ...], t: Any) -> Any:
@@ -147,10 +147,10 @@ def event_of(f: _Function) -> _Function:
     """Return `f(t, y, *args)` as a function of one number, float64."""
 
     def event(t: Any, y: Any, *args: Any) -> Any:
-        found = twinned(f)(t, y, *args)
-        if not is_number(found) and np.shape(found) != ():
-            raise NotHere(f"an event returns an array of shape {np.shape(found)}")
-        return _number(found, t)
+        number = twinned(f)(t, y, *args)
+        if not is_number(number) and np.shape(number) != ():
+            raise NotHere(f"an event returns an array of shape {np.shape(number)}")
+        return _number(number, t)
 
     return event
 
@@ -182,13 +182,13 @@ def described(
             compiled = front.compile(form(lambda t, y: twinned(f)(t, y, *fixed)), **options)
         elif compiled is None:
             compiled = front.compile(form(f), **options)
-        found = _of_call(compiled, t, y, args)
+        plan = _of_call(compiled, t, y, args)
     except Exception as reason:
         name = getattr(f, "__name__", type(f).__name__)
         raise NotHere(f"{name} has no plan that can be called from C: {reason}") from reason
     if kept is not None:
         kept[key] = compiled
-    return found
+    return plan
 
 
 def _of_call(compiled: Any, t: Any, y: Any, args: Sequence[Any]) -> Described:

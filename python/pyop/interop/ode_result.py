@@ -103,7 +103,7 @@ def _result(prepared: Prepared, status: int, times: list[list[float]], states: l
         length = 8 * numbers
         parts = [Interpolant(*made_of, bytes(segments[k : k + length])) for k in range(0, len(segments), length)]
         sol = OdeSolution(ends, parts, alt_segment=prepared.method == "BDF")
-    found = _result_type()(
+    result = _result_type()(
         t=t,
         y=y,
         sol=sol,
@@ -116,8 +116,8 @@ def _result(prepared: Prepared, status: int, times: list[list[float]], states: l
         message=_MESSAGES.get(status, message),
         success=status >= 0,
     )
-    found["driver"], found["native"], found["reason"] = "pyop", prepared.integration.native, ""
-    return found
+    result["driver"], result["native"], result["reason"] = "pyop", prepared.integration.native, ""
+    return result
 
 
 @cache

@@ -110,10 +110,10 @@ def register(
     options = onnxruntime.SessionOptions() if options is None else options
     key = (domain, copy, *[(name, id(each)) for name, each in named])
     with _lock:
-        found = _registered.get(key)
+        known = _registered.get(key)
     # A graph may have grown since.
     operators = (
-        found[0] if found else [(name, *types) for name, each in named for types in _overloads(name, each, copy)]
+        known[0] if known else [(name, *types) for name, each in named for types in _overloads(name, each, copy)]
     )
     with _lock:
         try:
@@ -160,7 +160,7 @@ def _overloads(name: str, each: Any, copy: bool) -> list[tuple[bytes, bytes, Any
     if np.prod([len(choice) for choice in choices]) > _MOST_OVERLOADS:
         raise TypeError(f"operator {name!r} leaves the dtypes of more than two inputs open: declare them")
     ranked = [None if target.loops or spec.ndim is None else spec.shape for spec in specs]
-    found: list[tuple[bytes, bytes, Any, Any]] = []
+    overloads: list[tuple[bytes, bytes, Any, Any]] = []
     problem: Exception | None = None
     for chosen in itertools.product(*choices):
         of = dict(zip(kinds, chosen, strict=True))
@@ -171,11 +171,11 @@ def _overloads(name: str, each: Any, copy: bool) -> list[tuple[bytes, bytes, Any
             problem = error
             continue
         types = (_codes(name, "an input", dtypes), _codes(name, "a result", results))
-        found.append((*types, target.make, shapes_told(ranked, functools.partial(target.shapes, dtypes))))
-    if not found:
+        overloads.append((*types, target.make, shapes_told(ranked, functools.partial(target.shapes, dtypes))))
+    if not overloads:
         raise TypeError(f"operator {name!r} takes no dtypes that ONNX Runtime has") from problem
     # Of an operator of several dtypes ONNX Runtime would ask the first one alone, and for its types, too.
-    return found if len(found) == 1 else [(*each[:3], None) for each in found]
+    return overloads if len(overloads) == 1 else [(*each[:3], None) for each in overloads]
 
 
 def _variable(k: int, spec: Spec) -> Any:
@@ -266,13 +266,13 @@ class _OfPlan:
             key = tuple([x.shape for x in arrays])
             shapes = known.get(key)
             if shapes is None:
-                found = signature.infer([Spec(x.dtype, x.shape) for x in arrays])
-                if any(y.shape is None or not all(isinstance(n, int) for n in y.shape) for y in found):
+                specs = signature.infer([Spec(x.dtype, x.shape) for x in arrays])
+                if any(y.shape is None or not all(isinstance(n, int) for n in y.shape) for y in specs):
                     _put(flatten(plan(*arrays))[0], running)
                     return
                 if len(known) > 64:
                     known.clear()
-                shapes = known[key] = [(y.dtype, tuple(y.shape or ())) for y in found]
+                shapes = known[key] = [(y.dtype, tuple(y.shape or ())) for y in specs]
             plan(*arrays, out=tuple([_core._ort_output(running, k, *each) for k, each in enumerate(shapes)]))
 
         return compute

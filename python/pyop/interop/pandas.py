@@ -104,11 +104,11 @@ def _by_row(op: Op) -> list[bool]:
     rows = {spec.shape for spec in inputs or () if spec.shape is not None and len(spec.shape) == 1}
     if inputs is not None and signature.gufunc and all(spec.shape == () for spec in inputs):
         rows = {()}  # one loop over the rows
-    found = []
+    by_row = []
     for k, spec in enumerate(flatten(signature.outputs)[0] if signature.outputs is not None else ()):
         like = signature.like is not None and (inputs is None or inputs[signature.like_inputs[k]].shape in rows)
-        found.append(like or spec.shape in rows)
-    return found
+        by_row.append(like or spec.shape in rows)
+    return by_row
 
 
 def _labelled(result: Any, name: str, index: pd.Index[Any], by_row: Iterator[bool]) -> Any:

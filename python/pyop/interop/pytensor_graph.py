@@ -60,8 +60,8 @@ class GraphFunction:
                     mode=self.mode,
                     on_unused_input="ignore",
                 )
-            found = self._function(*given)
-        return one_or_tuple([np.asarray(y) for y in found])
+            results = self._function(*given)
+        return one_or_tuple([np.asarray(y) for y in results])
 
     def gradient(self) -> Op:
         """Return an op of the cotangents and the arguments; it has a gradient in turn."""
@@ -70,16 +70,16 @@ class GraphFunction:
                 cts = [y.type(f"ct{k}") for k, y in enumerate(self.outputs)]
                 varying = [x for x in self.inputs if _is_float(x)]
                 known = {y: ct for y, ct in zip(self.outputs, cts, strict=True) if _is_float(y)}
-                found = pytensor.grad(
+                gradients = pytensor.grad(
                     None, varying, known_grads=known, disconnected_inputs="ignore", return_disconnected="zero"
                 )
                 # A gradient has the type of what it is of, which PyTensor's may be wider than.
-                found = [
+                gradients = [
                     g if g.type.dtype == x.type.dtype else pt.cast(g, x.type.dtype)
-                    for g, x in zip(found, varying, strict=True)
+                    for g, x in zip(gradients, varying, strict=True)
                 ]
                 self._gradient = op_of(
-                    [*cts, *self.inputs], found, name=f"{self.__name__}_vjp", mode=self.mode, stateful=False
+                    [*cts, *self.inputs], gradients, name=f"{self.__name__}_vjp", mode=self.mode, stateful=False
                 )
             made: Op = self._gradient
             return made
@@ -100,8 +100,8 @@ class _Rule:
     def __call__(self, ct: Any, *arrays: Any) -> Any:
         function = self.function
         cts = [ct] if len(function.outputs) == 1 else list(ct)
-        found = function.gradient()(*cts, *arrays)
-        parts = iter(found if isinstance(found, tuple) else (found,))
+        gradients = function.gradient()(*cts, *arrays)
+        parts = iter(gradients if isinstance(gradients, tuple) else (gradients,))
         return one_or_tuple([next(parts) if _is_float(x) else None for x in function.inputs])
 
 

@@ -199,10 +199,10 @@ class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
     def infer_shape(self, fgraph: Any, node: Apply, shapes: Sequence[Any]) -> list[Any]:
         """Return the sizes of the results as the declaration computes them."""
         kinds = [(np.dtype(x.type.dtype), shape) for x, shape in zip(node.inputs, shapes, strict=True)]
-        found = self.hooks.infer(kinds, self.statics, key=_size_key, broadcast=_broadcast)
+        specs = self.hooks.infer(kinds, self.statics, key=_size_key, broadcast=_broadcast)
         sizes = [
             tuple(Shape_i(axis)(out) if n is None else n for axis, n in enumerate(shape))
-            for out, (_, shape) in zip(node.outputs, found, strict=False)
+            for out, (_, shape) in zip(node.outputs, specs, strict=False)
         ]
         return [*sizes, (1,)] if self._saves else sizes
 
@@ -229,7 +229,7 @@ class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
             return
         hooks = self.hooks
         if self._plain:
-            found = own(hooks.call(inputs, self.statics))
+            outputs = own(hooks.call(inputs, self.statics))
         else:
             if self._written and not self.in_place:
                 inputs = [writable_copy(x) if k in self._written else x for k, x in enumerate(inputs)]
@@ -241,10 +241,10 @@ class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
                 results, kept = hooks.forward(*inputs, **self.statics)
                 context = kept.context
                 del kept  # it holds the results
-                found = [*own(results), context]
+                outputs = [*own(results), context]
             else:
-                found = own(hooks.call(inputs, self.statics))
-        for cell, array in zip(output_storage, found, strict=True):
+                outputs = own(hooks.call(inputs, self.statics))
+        for cell, array in zip(output_storage, outputs, strict=True):
             cell[0] = array
 
     def do_constant_folding(self, fgraph: Any, node: Apply) -> bool:
@@ -271,8 +271,8 @@ class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
         needs = tuple(_is_float(x) for x in inputs)
         op = PyopOp(self.pyop_op, self.statics, (*self.path, ("vjp", needs, len(results))))
         extra = [*(results if hooks.reads_results else ()), *outputs[len(results) :]]
-        found = op.make_node(*map(_cotangent, cotangents, results), *inputs, *extra).outputs
-        given = iter(found)
+        gradients = op.make_node(*map(_cotangent, cotangents, results), *inputs, *extra).outputs
+        given = iter(gradients)
         return [next(given) if need else disconnected_type() for need in needs]
 
     def _no_gradient(self, results: Sequence[Any], inputs: Sequence[Any]) -> str | None:
@@ -299,15 +299,15 @@ class PyopOp(Op):  # type: ignore[misc]  # where PyTensor is not installed
         if not which:
             return [disconnected_type() for _ in outputs]
         op = PyopOp(self.pyop_op, self.statics, (*self.path, ("jvp", which, len(results))))
-        found = op.make_node(*[_as(tangents[k], inputs[k]) for k in which], *inputs, *results).outputs
-        return [*found, disconnected_type()] if self._saves else list(found)
+        output_tangents = op.make_node(*[_as(tangents[k], inputs[k]) for k in which], *inputs, *results).outputs
+        return [*output_tangents, disconnected_type()] if self._saves else list(output_tangents)
 
     def R_op(self, inputs: Sequence[Any], eval_points: Any) -> list[Any]:
         """Return the tangents as `pushforward`, under the name that PyTensor before 3 calls."""
         if self.hooks.stateful:
             raise NotImplementedError(f"op {self.hooks.name!r} is stateful: for its tangents it would run once more")
-        found = self.pushforward(inputs, self.make_node(*inputs).outputs, eval_points)
-        return [None if isinstance(t.type, DisconnectedType) else t for t in found]
+        output_tangents = self.pushforward(inputs, self.make_node(*inputs).outputs, eval_points)
+        return [None if isinstance(t.type, DisconnectedType) else t for t in output_tangents]
 
 
 def _is_float(x: Any) -> bool:
@@ -339,19 +339,19 @@ def _size_key(size: Any) -> Any:
 def _broadcast(*shapes: Any) -> tuple[Any, ...]:
     """Return sizes as NumPy broadcasts them, by those of the call where a size is not known."""
     rank = max(map(len, shapes), default=0)
-    found: list[Any] = [1] * rank
+    sizes: list[Any] = [1] * rank
     for shape in shapes:
         for axis, size in enumerate(shape, rank - len(shape)):
-            have, known, new = found[axis], _size_key(found[axis]), _size_key(size)
+            have, known, new = sizes[axis], _size_key(sizes[axis]), _size_key(size)
             if have is size or (type(new) is int and new == 1):
                 continue
             if type(known) is int:
-                found[axis] = size if known == 1 else have
+                sizes[axis] = size if known == 1 else have
             elif type(new) is int:
-                found[axis] = size
+                sizes[axis] = size
             else:
-                found[axis] = pt.switch(pt.eq(have, 1), size, have)
-    return tuple(found)
+                sizes[axis] = pt.switch(pt.eq(have, 1), size, have)
+    return tuple(sizes)
 
 
 def is_variable(x: Any) -> bool:

@@ -78,8 +78,8 @@ def _register_with_numba() -> None:
         def call(inputs: Any) -> Any:
             storage: list[list[Any]] = [[None] for _ in types]
             op.perform(node, [np.asarray(x) for x in inputs], storage)
-            found = tuple([cell[0] for cell in storage])
-            return found[0] if len(found) == 1 else found
+            results = tuple([cell[0] for cell in storage])
+            return results[0] if len(results) == 1 else results
 
         @numba_njit
         def perform(*inputs: Any) -> Any:

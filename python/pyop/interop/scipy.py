@@ -195,10 +195,10 @@ class Residuals(_Differentiated):
 
     @staticmethod
     def _result(values: Any, name: str) -> Any:
-        found = _array(values, name)
-        if found.ndim != 1:
-            raise TypeError(f"{name} returned {found.dtype}{[*found.shape]}: SciPy takes numbers of shape (m,)")
-        return found
+        array = _array(values, name)
+        if array.ndim != 1:
+            raise TypeError(f"{name} returned {array.dtype}{[*array.shape]}: SciPy takes numbers of shape (m,)")
+        return array
 
 
 class RightHandSide(Residuals, KeepsPlans):
@@ -225,10 +225,10 @@ def _array(values: Any, name: str) -> Any:
     """Return the function's result as an array of one axis or more; TypeError if it is none."""
     if isinstance(values, list | tuple) and values and all(np.shape(x) == () for x in values):
         values = np.stack(values)
-    found = np.atleast_1d(values) if hasattr(values, "shape") or np.isscalar(values) else None
-    if found is None or found.dtype.kind not in "biufc":
+    array = np.atleast_1d(values) if hasattr(values, "shape") or np.isscalar(values) else None
+    if array is None or array.dtype.kind not in "biufc":
         raise TypeError(f"{name} returned a {type(values).__name__}: SciPy takes numbers, an array or a list of them")
-    return found
+    return array
 
 
 def objective(f: Callable[..., Any], **options: Any) -> Objective:

@@ -113,19 +113,19 @@ def broadcast_sizes(*shapes: Any) -> tuple[Any, ...]:
     (True, (None,))
     """
     rank = max(map(len, shapes), default=0)
-    found: list[Any] = [1] * rank
+    sizes: list[Any] = [1] * rank
     for shape in shapes:
         for axis, size in enumerate(shape, rank - len(shape)):
-            have = found[axis]
+            have = sizes[axis]
             if type(have) is int and have == 1:
-                found[axis] = size
+                sizes[axis] = size
             elif (type(size) is int and size == 1) or have is size:
                 continue
             elif type(have) is int:
                 if type(size) is int and size != have:
                     raise ValueError(f"the leading dimensions of the arguments do not fit: {have} and {size}")
             elif type(size) is int:
-                found[axis] = size
+                sizes[axis] = size
             elif type(have) is not type(size) or not isinstance(have, Dim) or have != size:
-                found[axis] = None
-    return tuple(found)
+                sizes[axis] = None
+    return tuple(sizes)

@@ -129,8 +129,8 @@ class Call:
         return list(results)
 
     def _eager(self, tensors: list[Any]) -> tuple[list[Any], Any, Any]:
-        found, context = self._run([_array(x) for x in tensors])
-        results = [tf.constant(y) for y in found]
+        raw_results, context = self._run([_array(x) for x in tensors])
+        results = [tf.constant(y) for y in raw_results]
         return results, None if context is None else tf.constant(context), context
 
     def _run(self, arrays: list[Any]) -> tuple[list[Any], Any]:
@@ -154,19 +154,19 @@ class Call:
         hooks = self.hooks
         specs = self.infer(tensors)
         types = [dtype for dtype, _ in specs] + [tf.int64] * hooks.saves
-        found = tf.numpy_function(self._of_graph, tensors, types, stateful=hooks.stateful, name=_name(hooks.name))
-        context = tf.ensure_shape(found[-1], [1]) if hooks.saves else None
+        raw_results = tf.numpy_function(self._of_graph, tensors, types, stateful=hooks.stateful, name=_name(hooks.name))
+        context = tf.ensure_shape(raw_results[-1], [1]) if hooks.saves else None
         results = [
-            y if shape is None else tf.ensure_shape(y, shape) for y, (_, shape) in zip(found, specs, strict=False)
+            y if shape is None else tf.ensure_shape(y, shape) for y, (_, shape) in zip(raw_results, specs, strict=False)
         ]
         return results, context, None
 
     def _run_in_graph(self, *arrays: Any) -> list[Any]:
-        found, context = self._run([np.asarray(x) for x in arrays])
+        results, context = self._run([np.asarray(x) for x in arrays])
         if context is not None:
             _recent.append(context)
-            found.append(np.array(context))
-        return found
+            results.append(np.array(context))
+        return results
 
     def infer(self, tensors: Sequence[Any]) -> list[tuple[Any, Any]]:
         """Return TensorFlow's dtypes and the shapes of the results; None for sizes known only after the call."""

@@ -75,8 +75,8 @@ def op_of(
             for x in tensors:
                 if _is_float(x):
                     tape.watch(x)
-            found = function(*tensors)
-        return saved.saved(map_leaves(_array, found), (tape, tensors, flatten(found)[0]))
+            results = function(*tensors)
+        return saved.saved(map_leaves(_array, results), (tape, tensors, flatten(results)[0]))
 
     def rule(ct: Any, *arrays: Any, saved: Any, needs: Any) -> Any:
         tape, tensors, results = saved
@@ -85,13 +85,13 @@ def op_of(
         pairs = [(y, c) for y, c in zip(results, seeds, strict=True) if _is_float(y)]
         gradients: list[Any] = [None] * len(tensors)
         if pairs and which:
-            found = tape.gradient(
+            raw_gradients = tape.gradient(
                 [y for y, _ in pairs],
                 [tensors[k] for k in which],
                 output_gradients=[c for _, c in pairs],
                 unconnected_gradients=tf.UnconnectedGradients.ZERO,
             )
-            for k, g in zip(which, found, strict=True):
+            for k, g in zip(which, raw_gradients, strict=True):
                 gradients[k] = _array(tf.convert_to_tensor(g))  # which may be of IndexedSlices
         return one_or_tuple(gradients)
 

@@ -142,10 +142,10 @@ def wrap(
     except TypeError:
         return _make(hooks, options)
     with _lock:
-        found = _wrapped.get(key)
-        if found is None:
-            found = _wrapped[key] = _make(hooks, options)
-        return found
+        wrapped = _wrapped.get(key)
+        if wrapped is None:
+            wrapped = _wrapped[key] = _make(hooks, options)
+        return wrapped
 
 
 def _make(hooks: Hooks, options: dict[str, Any]) -> TorchOp:

@@ -37,9 +37,9 @@ def dtype_of(dtype: torch.dtype) -> np.dtype[Any]:
             import ml_dtypes
         except ImportError:
             raise TypeError(f"NumPy has {name} where the package ml_dtypes is installed, and it is not") from None
-        found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
-        _BY_TORCH[dtype], _BY_NUMPY[found] = found, dtype
-        return found
+        converted: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+        _BY_TORCH[dtype], _BY_NUMPY[converted] = converted, dtype
+        return converted
     raise TypeError(f"NumPy has no dtype for {dtype}: pass x.to(...) of another one")
 
 

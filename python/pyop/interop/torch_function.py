@@ -81,10 +81,10 @@ class TorchFunction:
                 f"the torch function {self.__name__!r} returned a tensor on {y.device}, and arrays are on the "
                 "CPU: return y.cpu()"
             )
-        found = as_array(y.detach())
-        if any(np.may_share_memory(found, x) for x in arrays):
-            found.flags.writeable = False
-        return found
+        array = as_array(y.detach())
+        if any(np.may_share_memory(array, x) for x in arrays):
+            array.flags.writeable = False
+        return array
 
     def _refuse_others(self, outs: Sequence[Any], inputs: Sequence[Any]) -> None:
         """Raise if results depend on other tensors whose gradient torch is to record: it would be lost."""
@@ -117,12 +117,12 @@ class TorchFunction:
             if y.requires_grad and c is not None
         ]
         wanted = [x for x in tensors if x.requires_grad]
-        found: Any = [None] * len(wanted)
+        raw_gradients: Any = [None] * len(wanted)
         if pairs and wanted:
-            found = torch.autograd.grad(
+            raw_gradients = torch.autograd.grad(
                 [y for y, _ in pairs], wanted, [c for _, c in pairs], retain_graph=True, allow_unused=True
             )
-        each = iter(found)
+        each = iter(raw_gradients)
         parts = [next(each) if x.requires_grad else None for x in tensors]
         gradients = flatten(arguments)[1].unflatten([None if g is None else as_array(g.detach()) for g in parts])
         return gradients[0] if len(arguments) == 1 else tuple(gradients)

@@ -98,7 +98,7 @@ class Definition:
     def fake(self, *tensors: Any, **statics: Any) -> Any:
         """Return tensors of which only dtype and shape matter."""
         hooks = self.hooks
-        found = hooks.infer(
+        specs = hooks.infer(
             [(dtype_of(x.dtype), tuple(x.shape)) for x in tensors],
             self.bound | statics,
             key=_key,
@@ -109,7 +109,7 @@ class Definition:
         )
         late: dict[str, Any] = {}
         made = []
-        for k, (dtype, shape) in enumerate(found):
+        for k, (dtype, shape) in enumerate(specs):
             if dtype is None or shape is None:
                 what = "dtype" if dtype is None else "number of dimensions"
                 raise TypeError(
@@ -148,13 +148,13 @@ class Definition:
         return self._derive(key, lambda: self.hooks.jvp_op(argnums, n_out))
 
     def _derive(self, key: Any, op: Callable[[], Any]) -> Definition:
-        found = self._derived.get(key)
-        if found is None:
+        definition = self._derived.get(key)
+        if definition is None:
             with _lock:
-                found = self._derived.get(key)
-                if found is None:
-                    found = self._derived[key] = Definition(Hooks(op()), self.bound, False)
-        return found
+                definition = self._derived.get(key)
+                if definition is None:
+                    definition = self._derived[key] = Definition(Hooks(op()), self.bound, False)
+        return definition
 
     def run(self, tensors: tuple[Any, ...], statics: dict[str, Any]) -> Any:
         """Call the op, without torch's dispatcher where it would find nothing but the kernel."""
@@ -180,8 +180,8 @@ class Definition:
         if hooks.gufunc and not self.saves:
             ranks = [None if each.spec.shape is None else len(each.spec.shape) for each in hooks.inputs]
             if None not in ranks and not any("?" in str(each.spec) for each in hooks.inputs):
-                found = self.overload(*_aligned(tensors, in_dims, ranks), **statics)
-                return found, 0 if self.n_results == 1 else (0,) * self.n_results
+                results = self.overload(*_aligned(tensors, in_dims, ranks), **statics)
+                return results, 0 if self.n_results == 1 else (0,) * self.n_results
         if any(w and dim is None for w, dim in zip(self.written, in_dims, strict=True)):
             raise RuntimeError(
                 f"op {hooks.name!r} writes into an array that all examples of torch.vmap share: map over it too, or "
@@ -202,8 +202,8 @@ class Definition:
         each = [self.overload(*part, **statics) for part in parts]
         if isinstance(each[0], torch.Tensor):
             return torch.stack(each), 0
-        found = [torch.stack(part) for part in zip(*each, strict=True)]
-        return self._packed(found), self._packed([0] * len(found))
+        results = [torch.stack(part) for part in zip(*each, strict=True)]
+        return self._packed(results), self._packed([0] * len(results))
 
 
 def _nothing_between() -> bool:
@@ -221,14 +221,14 @@ def _nothing_between() -> bool:
 def _aligned(tensors: Sequence[Any], in_dims: Sequence[Any], ranks: Sequence[Any]) -> list[Any]:
     """Return all looping arguments with the batch in front, and axes of size 1 behind it where they loop less."""
     loops = [x.ndim - rank - (dim is not None) for x, dim, rank in zip(tensors, in_dims, ranks, strict=True)]
-    most, found = max(loops), []
+    most, aligned = max(loops), []
     for x, dim, loop in zip(tensors, in_dims, loops, strict=True):
         if dim is not None:
             x = x.movedim(dim, 0)
             for _ in range(most - loop):
                 x = x.unsqueeze(1)
-        found.append(x)
-    return found
+        aligned.append(x)
+    return aligned
 
 
 def _autograd_kernel(me: Any, kernel: Callable[..., Any], writes: bool) -> Callable[..., Any]:
@@ -237,8 +237,8 @@ def _autograd_kernel(me: Any, kernel: Callable[..., Any], writes: bool) -> Calla
     class Recorded(_SingleLevelFunction):
         @staticmethod
         def forward(ctx: Any, definition: Definition, keyset: Any, statics: dict[str, Any], *tensors: Any) -> Any:
-            found = definition.run_below(keyset, tensors, statics)
-            results = (found,) if isinstance(found, torch.Tensor) else tuple(found)
+            outputs = definition.run_below(keyset, tensors, statics)
+            results = (outputs,) if isinstance(outputs, torch.Tensor) else tuple(outputs)
             count = len(results) - definition.saves
             ctx.definition, ctx.statics, ctx.count = definition, statics, count
             if definition.hooks.differentiable:
@@ -246,17 +246,17 @@ def _autograd_kernel(me: Any, kernel: Callable[..., Any], writes: bool) -> Calla
                 ctx.save_for_backward(*tensors, *kept)
             if forward_ad._current_level >= 0:
                 ctx.primals = tensors, tuple([y.detach() for y in results[:count]])
-            return found if isinstance(found, torch.Tensor) else results
+            return outputs if isinstance(outputs, torch.Tensor) else results
 
         @staticmethod
         def backward(ctx: Any, *cts: Any) -> Any:
             definition: Definition = ctx.definition
             needs = ctx.needs_input_grad[3:]
             pull = definition.pullback(needs, ctx.count)
-            found = pull.run((*cts[: ctx.count], *ctx.saved_tensors), ctx.statics)
-            if isinstance(found, torch.Tensor):
-                return (None, None, None, *[found if need else None for need in needs])
-            rest = iter(found)
+            gradients = pull.run((*cts[: ctx.count], *ctx.saved_tensors), ctx.statics)
+            if isinstance(gradients, torch.Tensor):
+                return (None, None, None, *[gradients if need else None for need in needs])
+            rest = iter(gradients)
             return (None, None, None, *[next(rest) if need else None for need in needs])
 
         @staticmethod
@@ -265,11 +265,11 @@ def _autograd_kernel(me: Any, kernel: Callable[..., Any], writes: bool) -> Calla
             tensors, results = ctx.primals
             given = [(k, t) for k, t in enumerate(tangents[3:]) if t is not None and tensors[k].is_floating_point()]
             push = definition.push_forward(tuple([k for k, _ in given]), ctx.count)
-            found = push.overload(*[t for _, t in given], *tensors, *results, **ctx.statics)
+            output_tangents = push.overload(*[t for _, t in given], *tensors, *results, **ctx.statics)
             extra = (None,) * int(definition.saves)
-            if isinstance(found, torch.Tensor):
-                return (found, *extra) if extra else found
-            return (*found, *extra)
+            if isinstance(output_tangents, torch.Tensor):
+                return (output_tangents, *extra) if extra else output_tangents
+            return (*output_tangents, *extra)
 
     apply, any_requires_grad, enabled = Recorded.apply, _C._any_requires_grad, torch.is_grad_enabled
     transforms, plain = _C._are_functorch_transforms_active, _PLAIN
@@ -285,10 +285,10 @@ def _autograd_kernel(me: Any, kernel: Callable[..., Any], writes: bool) -> Calla
             if transforms():
                 # One of torch.func's levels has called this, with tensors of its own: it is the one that records.
                 with enable_single_level_autograd_function():
-                    found = apply(definition, keyset, statics, *tensors)
+                    results = apply(definition, keyset, statics, *tensors)
             else:
-                found = apply(definition, keyset, statics, *unwrap_dead_wrappers(tensors))
-            return found
+                results = apply(definition, keyset, statics, *unwrap_dead_wrappers(tensors))
+            return results
         if writes:
             definition = _alive(me)
             for x, written in zip(tensors, definition.written, strict=True):

@@ -106,14 +106,14 @@ def _is_lazy(arg: Any) -> bool:
 def _known(arg: Any, dims: list[str]) -> tuple[np.dtype[Any], tuple[int | None, ...]]:
     """Return the dtype of an argument, and its shape along core dimensions, which alone decide dtypes."""
     if isinstance(arg, xr.Dataset):
-        found = {variable.dtype for variable in arg.data_vars.values()}
-        if len(found) != 1:
-            dtypes = ", ".join(sorted(map(str, found)))
+        variable_dtypes = {variable.dtype for variable in arg.data_vars.values()}
+        if len(variable_dtypes) != 1:
+            dtypes = ", ".join(sorted(map(str, variable_dtypes)))
             raise TypeError(
                 f"a Dataset of dask's arrays has variables of the dtypes {dtypes}, and xarray maps an op over all of "
                 "them with one; call it for each variable"
             )
-        return np.dtype(found.pop()), tuple(arg.sizes.get(dim) for dim in dims)
+        return np.dtype(variable_dtypes.pop()), tuple(arg.sizes.get(dim) for dim in dims)
     if isinstance(arg, xr.DataArray | xr.Variable):
         return arg.dtype, tuple(arg.sizes[dim] for dim in dims)
     array = np.asarray(arg)

@@ -92,7 +92,7 @@ class _Compiler:
 
     def begin_anew(self) -> None:
         """Start again in the child of a fork, which has no such thread."""
-        waiting = [code for found in self.waiting if (code := found()) is not None]
+        waiting = [code for reference in self.waiting if (code := reference()) is not None]
         self.working.release()
         self.__init__()  # type: ignore[misc]
         for code in waiting:

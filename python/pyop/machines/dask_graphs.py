@@ -156,8 +156,8 @@ def submit(
         plan = _plan_of(graph, piece.gives, piece.reads, piece)
         call: list[Any] = [plan, state, _what(graph, piece, number), *[values[value._key] for value in piece.reads]]
         if piece.stateful and stateful == "here":
-            found = run_piece(*[x.result() if hasattr(x, "result") else x for x in call])
-            values.update((v._key, _sent(client, plain(x))) for v, x in zip(piece.gives, found, strict=False))
+            piece_results = run_piece(*[x.result() if hasattr(x, "result") else x for x in call])
+            values.update((v._key, _sent(client, plain(x))) for v, x in zip(piece.gives, piece_results, strict=False))
             continue
         names = ", ".join(node.name for node in piece.nodes if node.stateful)
         task = Once(client, run_piece, names) if piece.stateful else run_piece

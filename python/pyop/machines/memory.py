@@ -85,9 +85,9 @@ def pack(thing: Any, into: int | None = None, address: Address | None = None, du
 
     `dumps` is another pickler's, for what this one refuses.
     """
-    found: list[pickle.PickleBuffer] = []
-    pickled = (dumps or _dumps)(thing, protocol=5, buffer_callback=found.append)
-    views = [each.raw() for each in found]
+    buffers: list[pickle.PickleBuffer] = []
+    pickled = (dumps or _dumps)(thing, protocol=5, buffer_callback=buffers.append)
+    views = [each.raw() for each in buffers]
     if into is None or sum(view.nbytes for view in views) < SHARED_FROM:
         return Packed(pickled, inline=tuple(map(bytes, views)))
     sizes = tuple(view.nbytes for view in views)
@@ -154,5 +154,5 @@ def _places(sizes: tuple[int, ...]) -> list[int]:
 
 
 def _inode(fd: int) -> tuple[int, int]:
-    found = os.fstat(fd)
-    return found.st_dev, found.st_ino
+    status = os.fstat(fd)
+    return status.st_dev, status.st_ino

@@ -113,18 +113,18 @@ _kept: dict[int, OwnWorkers] = {}
 def own_workers(n: int) -> OwnWorkers:
     """Return `n` workers, kept for the next call: starting Python takes longer than most maps."""
     with _lock:
-        found = _kept.get(n)
-        if found is None:
-            found = _kept[n] = OwnWorkers(n)
-        return found
+        workers = _kept.get(n)
+        if workers is None:
+            workers = _kept[n] = OwnWorkers(n)
+        return workers
 
 
 def end_workers(n: int) -> None:
     """Kill them; the next call starts others."""
     with _lock:
-        found = _kept.pop(n, None)
-    if found is not None:
-        found.close()
+        workers = _kept.pop(n, None)
+    if workers is not None:
+        workers.close()
 
 
 @atexit.register

@@ -199,8 +199,8 @@ def _measured(nodes: list[Node], profile: Any) -> dict[int, float]:
             parts = [_estimate(node) for node in source.nodes]
             for node, part in zip(source.nodes, parts, strict=True):
                 seconds[node.origin, node.name] = row.p50_ns / 1e9 * part / sum(parts)
-    found = ((node.index, seconds.get((node.origin, node.name))) for node in nodes)
-    return {index: each for index, each in found if each is not None}
+    measured = ((node.index, seconds.get((node.origin, node.name))) for node in nodes)
+    return {index: each for index, each in measured if each is not None}
 
 
 def _estimate(node: Node) -> float:

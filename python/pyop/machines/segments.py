@@ -73,10 +73,10 @@ def place_of(array: Any) -> Place | None:
     root: Any = array
     while type(root.base) is np.ndarray:
         root = root.base
-    found = _segments.get(id(root))
-    if found is None or found[1]() is not root:
+    segment = _segments.get(id(root))
+    if segment is None or segment[1]() is not root:
         return None
-    file, flags = found[0], array.flags
+    file, flags = segment[0], array.flags
     # A small part is not worth that all of it is kept.
     if 2 * array.nbytes < root.nbytes or not flags.aligned:
         return None

@@ -150,10 +150,10 @@ def _packed(task: Task, results: list[Any], seconds: float, warned: tuple[Warned
 
 def _callee(task: Task) -> Callable[..., Any]:
     with _lock:
-        found = _callees.get(task.digest)
-        if found is not None:
+        callee = _callees.get(task.digest)
+        if callee is not None:
             _callees.move_to_end(task.digest)
-            return found
+            return callee
     if task.callee is None:
         raise NotHere
     made: Callable[..., Any] = unpack(task.callee)

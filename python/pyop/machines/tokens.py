@@ -16,10 +16,10 @@ __all__ = ["tokenize"]
 def tokenize(self: Any) -> tuple[str, str]:
     """Return the token by which Dask knows it: a digest of its pickle."""
     packed = pack(self, dumps=cloudpickle_dumps())
-    found = hashlib.sha256(packed.pickled)
+    hasher = hashlib.sha256(packed.pickled)
     for each in packed.inline:
-        found.update(each)
-    return f"pyop.{type(self).__name__}", found.hexdigest()
+        hasher.update(each)
+    return f"pyop.{type(self).__name__}", hasher.hexdigest()
 
 
 for _kind in (Graph, Plan, CompiledFunction, Op):

@@ -86,14 +86,14 @@ def read_c_signature(text: str, name: str) -> CSignature:
     >>> read_c_signature("double (double, int)", "f").inputs
     (dtype('float64'), dtype('int32'))
     """
-    found = _SIGNATURE.fullmatch(text)
-    if found is None:
+    matched = _SIGNATURE.fullmatch(text)
+    if matched is None:
         raise TypeError(f"the C signature of {name!r} is {text!r}, expected such as 'double (double, int)'")
-    parts = [part.strip() for part in found["arguments"].split(",")]
+    parts = [part.strip() for part in matched["arguments"].split(",")]
     inputs = tuple(_need(part, text, name) for part in parts if part not in ("", "void"))
     if not inputs:
         raise TypeError(f"the C function {name!r}, {text!r}, takes nothing: an op takes at least one array")
-    return CSignature(inputs, _need(found["result"], text, name), " ".join(text.split()))
+    return CSignature(inputs, _need(matched["result"], text, name), " ".join(text.split()))
 
 
 def _need(part: str, text: str, name: str) -> np.dtype:

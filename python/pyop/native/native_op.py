@@ -98,26 +98,26 @@ def native_op(
         name, declaration = None, name
     if name is not None and not isinstance(name, str):
         raise TypeError(f"native_op: the name is a str, got {type(name).__name__} {name!r:.80}")
-    found = find(source, name, signature, kind)
+    code = find(source, name, signature, kind)
     if declaration is None:
-        declaration = found.declaration
-    label = check_name(name if name is not None else found.name)
-    spec = declared(declaration, dtype, found.c, label)
+        declaration = code.declaration
+    label = check_name(name if name is not None else code.name)
+    spec = declared(declaration, dtype, code.c, label)
     if cast is not None:
         spec = spec.taking(cast, spec.device)
-    needs_gil = found.gil if gil is None else bool(gil)
+    needs_gil = code.gil if gil is None else bool(gil)
     recipe: Any = "it was not found by the name of a module that can be imported"
-    if found.importable is not None:
+    if code.importable is not None:
         options = {"kind": kind, "dtype": dtype, "gil": gil}
-        recipe = (_kernel_again, (*found.importable, spec, options))
-    kernel = _kernel(found, spec, label, needs_gil, recipe)
+        recipe = (_kernel_again, (*code.importable, spec, options))
+    kernel = _kernel(code, spec, label, needs_gil, recipe)
     made = make_op(
         kernel,
         make_contract(spec, out_mode=Parameters.of(kernel).out_mode),
         spec,
         Parameters.of(kernel),
         name=label,
-        stateful=found.stateful if stateful is None else bool(stateful),
+        stateful=code.stateful if stateful is None else bool(stateful),
         origin=origin_here(),
     )
     made.__name__ = made.__qualname__ = label

@@ -123,9 +123,9 @@ def kind_of_text(text: str, kind: str | None) -> Kind:
 
 
 def _of_text(text: str, name: str, kind: str | None, **known: Any) -> Source:
-    found = kind_of_text(text, kind)
-    c = read_c_signature(text, name) if found is Kind.SCALAR else None
-    return Source(name=name, kind=found, c=c, **known)
+    calls = kind_of_text(text, kind)
+    c = read_c_signature(text, name) if calls is Kind.SCALAR else None
+    return Source(name=name, kind=calls, c=c, **known)
 
 
 # What a 'cpdef' function takes behind its arguments, and one with optional arguments. Cython's own calls pass zero:
@@ -256,13 +256,13 @@ def _of_ctypes(function: Any, name: str, kind: str | None, owner: Any, parameter
     text = f"{_ctype_name(function.restype)} ({', '.join(map(_ctype_name, function.argtypes))})"
     pointers = len(inputs) == 4 and all(map(_is_pointer, function.argtypes))
     if kind in ("kernel", "ufunc_loop") or (kind is None and pointers and function.restype in (None, ctypes.c_int)):
-        found = KINDS[kind] if kind is not None else Kind.UFUNC_LOOP if function.restype is None else Kind.KERNEL
-        if not pointers or function.restype is not (ctypes.c_int if found is Kind.KERNEL else None):
+        calls = KINDS[kind] if kind is not None else Kind.UFUNC_LOOP if function.restype is None else Kind.KERNEL
+        if not pointers or function.restype is not (ctypes.c_int if calls is Kind.KERNEL else None):
             raise TypeError(
-                f"native_op({name!r}): a {found.name.lower()} is {'int' if found is Kind.KERNEL else 'void'} (char **, "
+                f"native_op({name!r}): a {calls.name.lower()} is {'int' if calls is Kind.KERNEL else 'void'} (char **, "
                 f"const intptr_t *, const intptr_t *, void *), but the function of ctypes is {text!r}"
             )
-        return Source(name=name, kind=found, **known)
+        return Source(name=name, kind=calls, **known)
     if output is None or not inputs or any(dtype is None for dtype in inputs):
         raise TypeError(
             f"native_op({name!r}): pyop loops over C functions of numbers (float, double, bool and the integers), but "

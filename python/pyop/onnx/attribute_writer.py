@@ -17,7 +17,7 @@ _INT64 = range(-(2**63), 2**63)
 
 def forward_attributes(declared: Forward, dialect: str) -> dict[str, Any]:
     """Return the attributes of a PythonOp; a ValueError names the argument if the dialect cannot say it."""
-    found = _name_and_ports(declared, dialect) | {
+    attributes = _name_and_ports(declared, dialect) | {
         "input_convention": "".join("c" if at is None else "d" for at in declared.tensor_at),
         "input_requires_grads": list(map(int, declared.needs_grad)),
         "training_mode": int(declared.training),
@@ -27,9 +27,9 @@ def forward_attributes(declared: Forward, dialect: str) -> dict[str, Any]:
             problem = why_no_constant(f"argument {k}", value, dialect)
             if problem is not None:
                 raise ValueError(problem)
-            _add_constant(found, k, value)
+            _add_constant(attributes, k, value)
     if declared.written and dialect == "name":
-        found["inplace"] = 1
+        attributes["inplace"] = 1
     elif declared.written:
         places = dict(declared.reused)
         if not declared.written <= set(places.values()):
@@ -37,8 +37,8 @@ def forward_attributes(declared: Forward, dialect: str) -> dict[str, Any]:
                 "it writes into its arguments, which the dialect 'func_name' can say of a result in their memory only; "
                 "the dialect 'name' can say it"
             )
-        found["tensor_reuse_map"] = [-1, *(places.get(k, -1) for k in range(len(declared.outputs)))]
-    return found
+        attributes["tensor_reuse_map"] = [-1, *(places.get(k, -1) for k in range(len(declared.outputs)))]
+    return attributes
 
 
 def backward_attributes(declared: Backward, dialect: str) -> dict[str, Any]:
@@ -51,11 +51,11 @@ def backward_attributes(declared: Backward, dialect: str) -> dict[str, Any]:
 
 def _name_and_ports(declared: Forward | Backward, dialect: str) -> dict[str, Any]:
     name = write_callee(Callee(declared.name, declared.keywords, declared.text_as_bytes))
-    found: dict[str, Any] = {dialect: name}
+    attributes: dict[str, Any] = {dialect: name}
     for side, ports in (("input", declared.inputs), ("output", declared.outputs)):
-        found[f"{side}_tensor_types"] = [port.code for port in ports]
-        found[f"{side}_tensor_ranks"] = [port.rank for port in ports]
-    return found
+        attributes[f"{side}_tensor_types"] = [port.code for port in ports]
+        attributes[f"{side}_tensor_ranks"] = [port.rank for port in ports]
+    return attributes
 
 
 def _add_constant(found: dict[str, Any], position: int, value: Any) -> None:

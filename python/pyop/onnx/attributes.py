@@ -156,8 +156,8 @@ class _Reader:
         return self.values[name]
 
     def ints(self, name: str) -> list[int]:
-        found: list[int] = self.values.get(name, [])
-        return found
+        values: list[int] = self.values.get(name, [])
+        return values
 
     def flag(self, name: str) -> bool:
         value = self.values.get(name, 0)
@@ -293,14 +293,14 @@ def _written(reader: _Reader, name: str, count: int, inputs: int) -> frozenset[i
 
 
 def _constants(reader: _Reader, n_arguments: int, pointers: dict[int, Any] | None) -> dict[int, Any]:
-    found: dict[int, Any] = {}
+    constants: dict[int, Any] = {}
 
     def put(attribute: str, position: int, value: Any) -> None:
         if not 0 <= position < n_arguments:
             reader.fail(attribute, f"{position} is not an argument: the convention counts {n_arguments}")
-        if position in found:
+        if position in constants:
             reader.fail(attribute, f"two constants are to be argument {position}")
-        found[position] = value
+        constants[position] = value
 
     objects = pointers or {}
     makers = {family: make for family, (_, make) in _FAMILIES.items()} | {"pointer": objects.get}
@@ -318,7 +318,7 @@ def _constants(reader: _Reader, n_arguments: int, pointers: dict[int, Any] | Non
             put(places, position, make(value))
         for position, items in _tuples(reader, family):
             put(f"input_{family}_tuple_positions", position, tuple(map(make, items)))
-    return found
+    return constants
 
 
 def _same_length(reader: _Reader, attribute: str, positions: Sequence[Any], values: Sequence[Any], of: str) -> None:

@@ -86,10 +86,10 @@ class Types:
             value_info=self.infos(sorted(made & self.known.keys())),
         )
         try:
-            found = shape_inference.infer_shapes(b.wrap(graph)).graph.value_info
+            infos = shape_inference.infer_shapes(b.wrap(graph)).graph.value_info
         except Exception:  # of many types: something that it cannot read, or of more than 2 GB
             return
-        for info in found:
+        for info in infos:
             self.declare(info.name, info.type)
 
     def infos(self, names: Iterable[str]) -> list[Any]:

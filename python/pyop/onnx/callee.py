@@ -74,18 +74,18 @@ def write_callee(callee: Callee) -> str:
 
 def read_callee(name: str) -> Callee:
     """Return what a name says."""
-    found = _WITH_PARTS.fullmatch(name)
-    if found is None:
+    matched = _WITH_PARTS.fullmatch(name)
+    if matched is None:
         return Callee(name)
-    parts = found["parts"].split(", ")
+    parts = matched["parts"].split(", ")
     as_bytes = parts[0] == _BYTES
     keywords = tuple(part[:-1] for part in parts[as_bytes:])
-    return Callee(found["path"], keywords or None, as_bytes)
+    return Callee(matched["path"], keywords or None, as_bytes)
 
 
 def _parameters(fn: Callable[..., Any], declared: int | None) -> Parameters:
-    found = Parameters.of(fn)
-    return found if declared is None else found.declared(declared)
+    parameters = Parameters.of(fn)
+    return parameters if declared is None else parameters.declared(declared)
 
 
 def declared_statics(
@@ -99,8 +99,8 @@ def declared_statics(
     if not set(given) <= set(parameters.statics):
         return given, False
     defaults = inspect.signature(fn).parameters if parameters.statics else {}
-    found = {name: given[name] if name in given else defaults[name].default for name in parameters.statics}
-    return found, not parameters.variadic and parameters.n_required == len(parameters.arrays)
+    values = {name: given[name] if name in given else defaults[name].default for name in parameters.statics}
+    return values, not parameters.variadic and parameters.n_required == len(parameters.arrays)
 
 
 def static_names(

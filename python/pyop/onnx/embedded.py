@@ -34,15 +34,15 @@ class Embedded:
         """Return those of a model; ValueError if its metadata are malformed."""
         text = next((entry.value for entry in model.metadata_props if entry.key == _KEY), "[]")
         try:
-            return cls([(map(str, found["names"]), base64.b85decode(found["pickle"])) for found in json.loads(text)])
+            return cls([(map(str, item["names"]), base64.b85decode(item["pickle"])) for item in json.loads(text)])
         except (ValueError, AttributeError, TypeError, KeyError, RecursionError) as error:
             raise ValueError(f"the metadata {_KEY!r} of the model are malformed: {error!r:.200}") from None
 
     def add_to(self, model: Any) -> None:
         """Write them into the metadata of a model."""
         if self.pickles:
-            found = [{"names": names, "pickle": base64.b85encode(data).decode()} for names, data in self.pickles]
-            model.metadata_props.add(key=_KEY, value=json.dumps(found))
+            entries = [{"names": names, "pickle": base64.b85encode(data).decode()} for names, data in self.pickles]
+            model.metadata_props.add(key=_KEY, value=json.dumps(entries))
 
     def with_objects(self, objects: Mapping[str, Any], found_in: Mapping[str, str] | None = None) -> Embedded:
         """Return these with more objects, stored now; ValueError, with the place, for one that has no pickle."""
@@ -84,9 +84,9 @@ class Embedded:
 def _culprit(objects: Mapping[str, Any]) -> str:
     import cloudpickle
 
-    for name, found in objects.items():
+    for name, value in objects.items():
         try:
-            cloudpickle.dumps(found)
+            cloudpickle.dumps(value)
         except Exception:
             return name
     return "what the graph calls"

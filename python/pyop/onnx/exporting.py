@@ -178,7 +178,7 @@ class Exporter(GraphWriter):
 
     def outputs(self) -> list[Any]:
         """Return the ValueInfos of the outputs."""
-        builder, used, found = self.builder, set(), []
+        builder, used, infos = self.builder, set(), []
         for value, wanted in _output_places(self.graph):
             name = self.name(value)
             given = value.node.kind != "py" and wanted != name  # a model may give out its input
@@ -188,8 +188,8 @@ class Exporter(GraphWriter):
                 builder.types.declare(free, builder.types.of(name))
                 name = free
             used.add(name)
-            found.append(self.interface(name, value, f"output {name!r} of the graph"))
-        return found
+            infos.append(self.interface(name, value, f"output {name!r} of the graph"))
+        return infos
 
     def interface(self, name: str, value: Value, what: str) -> Any:
         """Return the ValueInfo of an input or output of the graph, of which ONNX wants dtype and rank."""
@@ -279,12 +279,12 @@ def _output_places(graph: Graph) -> list[tuple[Value, str]]:
     if type(tree) is dict and all(type(key) is str and isinstance(leaf, Value) for key, leaf in tree.items()):
         return [(leaf, key) for key, leaf in tree.items()]
     paths = structure.leaf_paths()
-    found = []
+    places = []
     for leaf, path in zip(leaves, paths, strict=True):
         if not isinstance(leaf, Value):
             continue  # a Node that is to run: it is stateful, or runs for nothing
         keys = re.findall(r"\['([^']*)'\]|\[([^\]]*)\]|\.(\w+)", path)
         parts = [first or second or third for first, second, third in keys]
         named = any(not part.isdigit() for part in parts)
-        found.append((leaf, ".".join(parts) if named else ""))
-    return found
+        places.append((leaf, ".".join(parts) if named else ""))
+    return places

@@ -114,9 +114,9 @@ def register_extensions(
     table = Table(functions, Trust.make(trust, modules))
     for op_type, entry in _described(read_model(model)).items():
         declared = _declared(op_type, entry)
-        found = table.find(declared.name, declared.label)  # better now than where an exception ends the process
+        callee = table.find(declared.name, declared.label)  # better now than where an exception ends the process
         if op_type in _registered:
-            if _registered[op_type] is not found.forward:
+            if _registered[op_type] is not callee.forward:
                 raise ValueError(
                     f"{declared.label} is known in this process already, for {_registered[op_type]!r:.100}, and "
                     "onnxruntime-extensions know operators by name alone: export with other names={function: name}"
@@ -127,7 +127,7 @@ def register_extensions(
             for ports in (declared.inputs, declared.outputs)
         ]
         _make_room(onnx_op, PyCustomOpDef.dt_float)
-        _registered[op_type] = found.forward
+        _registered[op_type] = callee.forward
         call = PythonCall(declared, table)
         onnx_op(op_type=op_type, inputs=types[0], outputs=types[1])(_operator(call))
     path: str = get_library_path()
@@ -157,11 +157,11 @@ def _described(model: Any) -> dict[str, Any]:
     for entry in model.metadata_props:
         if entry.key == "pyop.extensions":
             try:
-                found = json.loads(entry.value)
+                described = json.loads(entry.value)
             except (ValueError, RecursionError) as error:
                 raise ValueError(f"the metadata 'pyop.extensions' of the model are malformed: {error}") from None
-            if isinstance(found, dict):
-                return found
+            if isinstance(described, dict):
+                return described
     raise ValueError("the model says nothing of its operators: export it with dialect='extensions'")
 
 

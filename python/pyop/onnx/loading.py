@@ -198,14 +198,14 @@ class _Loader:
         self.producers[name] = producer
 
     def inputs(self, names: Iterable[str], label: str) -> list[Value]:
-        found = []
+        values = []
         for name in names:
             if name not in self.values:
                 raise ValueError(
                     f"{label} reads {name!r:.80}, which is no input, no initializer and no result of a node before it"
                 )
-            found.append(self.values[name])
-        return found
+            values.append(self.values[name])
+        return values
 
     # --- specs
 

@@ -110,8 +110,8 @@ def native_nodes(node: Any, values: list[Value | None], version: int) -> list[Va
         return None
     if any(v is None or v.dtype is None or _is_foreign(v.dtype) for v in values):
         return None
-    found = rule(OnnxNode(node, values, version))
-    return None if found is None else [found]
+    value = rule(OnnxNode(node, values, version))
+    return None if value is None else [value]
 
 
 # Ufuncs that are operators of ONNX, but not these ones alone, or not to the bit of the reference implementation.

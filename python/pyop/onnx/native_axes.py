@@ -15,8 +15,8 @@ __all__: list[str] = []
 def _axes(n: OnnxNode, since: int) -> tuple[int, ...] | None:
     """Return the axes of an operator, an input since some version; None if they are unknown, or wrong."""
     if n.version >= since:
-        found = n.known(1) if len(n.values) == 2 else None
-        axes = None if found is None or found.ndim != 1 else tuple(map(int, found))
+        constant = n.known(1) if len(n.values) == 2 else None
+        axes = None if constant is None or constant.ndim != 1 else tuple(map(int, constant))
     else:
         axes = n.ints("axes") if len(n.values) == 1 else None
     return axes or None
@@ -163,8 +163,8 @@ def _softmax(n: OnnxNode) -> Any:
     if not _within((axis,), x.ndim) or not _some(x, (axis,)):
         return None
     e = np.exp(x - np.max(x, axis=axis, keepdims=True))
-    found = e / np.sum(e, axis=axis, keepdims=True)
-    return found if n.node.op_type == "Softmax" else np.log(found)
+    result = e / np.sum(e, axis=axis, keepdims=True)
+    return result if n.node.op_type == "Softmax" else np.log(result)
 
 
 @native("Gemm", inputs=(2, 3), attributes="alpha beta transA transB", kinds="f", alike=True)
@@ -176,6 +176,6 @@ def _gemm(n: OnnxNode) -> Any:
     # The reference adds in place, which takes nothing that is larger.
     if rest and (rest[0].ndim != 1 or rest[0].shape[0] is None or rest[0].shape[0] != b.shape[1]):
         return None
-    found = np.dot(a, b) * n.number("alpha", 1.0)
+    result = np.dot(a, b) * n.number("alpha", 1.0)
     beta = n.number("beta", 1.0)
-    return found + rest[0] * beta if rest and beta != 0 else found
+    return result + rest[0] * beta if rest and beta != 0 else result

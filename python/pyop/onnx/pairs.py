@@ -20,7 +20,7 @@ def calls_of_gradients(graph: Graph) -> dict[int, Node]:
     gradient.
     """
     calls: dict[Any, list[Node]] = {}
-    found: dict[int, Node] = {}
+    call_of_gradient: dict[int, Node] = {}
     taken: set[int] = set()
     for node in graph.nodes:
         if node.kind != "py":
@@ -33,9 +33,9 @@ def calls_of_gradients(graph: Graph) -> dict[int, Node]:
             continue
         call = _call_of(backward, node, calls, taken)
         if call is not None:
-            found[node.index] = call
+            call_of_gradient[node.index] = call
             taken.add(call.index)
-    return found
+    return call_of_gradient
 
 
 def _call_of(backward: Backward, node: Node, calls: dict[Any, list[Node]], taken: set[int]) -> Node | None:

@@ -85,8 +85,8 @@ class PythonNodes:
 
     def remember_read(self, name: str, table: Table) -> None:
         """Take note of the function of a node that was read, if it is known; ValueError if another one has the name."""
-        found = table.known(name)
-        problem = None if found is None else self.remember(name, found.given)
+        known = table.known(name)
+        problem = None if known is None else self.remember(name, known.given)
         if problem is not None:
             raise ValueError(problem)
 
@@ -290,19 +290,19 @@ class _Call:
 
     def reused(self, mutates: int, tensors: list[Operand], outputs: list[Operand]) -> tuple[tuple[int, int], ...]:
         """Return the results in the memory of an argument: for a written one, the only result like it."""
-        found: dict[int, int] = {}
+        reused: dict[int, int] = {}
         for k, tensor in enumerate(tensors):
             if not mutates >> k & 1:
                 continue
             kind = tensor.dtype, tensor.shape
-            alike = [j for j, out in enumerate(outputs) if j not in found and (out.dtype, out.shape) == kind]
+            alike = [j for j, out in enumerate(outputs) if j not in reused and (out.dtype, out.shape) == kind]
             if len(alike) != 1 or None in (tensor.shape or ()):
                 self.fail(
                     f"it writes into input {k} (mutates=), which the dialect 'func_name' can say of a result in its "
                     f"memory only, and {len(alike)} results have its dtype and shape; the dialect 'name' can say it"
                 )
-            found[alike[0]] = k
-        return tuple(sorted(found.items()))
+            reused[alike[0]] = k
+        return tuple(sorted(reused.items()))
 
     def gradient(self, backward: GradientNode) -> None:
         w, node = self.w, self.node

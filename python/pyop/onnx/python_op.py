@@ -169,17 +169,17 @@ class PythonCall(_Node):
         self._names: tuple[Implementation, tuple[str, ...]] | None = None  # of the last arguments of what was called
 
     def __call__(self, *tensors: Any) -> tuple[np.ndarray[Any, Any], ...]:
-        found = self.table.find(self.name, self.label)
-        if self._plain and found.plain:
+        implementation = self.table.find(self.name, self.label)
+        if self._plain and implementation.plain:
             for (dtype, rank), x in zip(self._inputs, tensors, strict=True):
                 if x.dtype != dtype or x.ndim != rank:
                     break
             else:
-                value = found.forward(*tensors)
+                value = implementation.forward(*tensors)
                 if type(value) is not np.ndarray or value.dtype != self._dtype or value.ndim != self._rank:
                     value = self._only(value)
                 return np.array((next(_numbers),)), value
-        return self.run(found, tensors)[0]
+        return self.run(implementation, tensors)[0]
 
     def _only(self, value: Any) -> np.ndarray[Any, Any]:
         """Return the only result of a call, in any container."""
@@ -358,9 +358,9 @@ class GradientCall(_Node):
         for k, (absent, port) in enumerate(zip(self.absent, declared.inputs, strict=True)):
             array = None if absent else next(present)
             gradients.append(None if array is None else self.accepted(k + 1, array, port))
-        found = self.table.find(self.name, self.label)
+        callee = self.table.find(self.name, self.label)
         try:
-            entries = gradient_entries(found, context, gradients, len(declared.convention), self.label, self.name)
+            entries = gradient_entries(callee, context, gradients, len(declared.convention), self.label, self.name)
         finally:
             context.drop()
         return tuple(
@@ -430,5 +430,5 @@ def _op_backward(op: Op, context: Context, gradients: list[Any], count: int) -> 
     elif len(answer) == 1:
         answer = answer[0]
     pull = gradient.rule.vjp(argnums, answer, inputs, statics)
-    found = dict(zip(argnums, pull(tuple(_present(gradients, context))), strict=True))
-    return [found.get(k) for k in range(count)]
+    raw_gradients = dict(zip(argnums, pull(tuple(_present(gradients, context))), strict=True))
+    return [raw_gradients.get(k) for k in range(count)]

@@ -44,8 +44,8 @@ def _ports(schema: Any) -> Any:
 
 
 def _attributes(schema: Any) -> dict[str, tuple[Any, bool, bytes]]:
-    found = schema.attributes.items()
-    return {name: (item.type, item.required, item.default_value.SerializeToString()) for name, item in found}
+    items = schema.attributes.items()
+    return {name: (item.type, item.required, item.default_value.SerializeToString()) for name, item in items}
 
 
 def fits(node: Any, have: int, want: int) -> bool:
@@ -113,16 +113,16 @@ def _complete(node: Any, n_outputs: int, have: int) -> None:
 
 def called_functions(call: ReferenceCall) -> list[Any]:
     """Return the functions of its model that a node calls, those that others call first."""
-    found: dict[tuple[str, str], Any] = {}
+    functions: dict[tuple[str, str], Any] = {}
     pending = [call.node]
     while pending:
         node = pending.pop()
         pending += [inner for graph in inner_graphs(node) for inner in graph.node]
         key = (node.domain, node.op_type)
-        if key in call.home.bodies and key not in found:
-            found[key] = call.home.bodies[key]
-            pending += list(found[key].node)
-    return [found[key] for key in call.home.bodies if key in found]
+        if key in call.home.bodies and key not in functions:
+            functions[key] = call.home.bodies[key]
+            pending += list(functions[key].node)
+    return [functions[key] for key in call.home.bodies if key in functions]
 
 
 def write_read_node(

@@ -142,8 +142,8 @@ def path_of(fn: Any) -> str | None:
     if isinstance(fn, np.ufunc):
         name: str = fn.__name__
         homes = (home for home in _UFUNC_HOMES if getattr(sys.modules.get(home), name, None) is fn)
-        found = next(homes, None)
-        return None if found is None else f"{found}.{name}"
+        source = next(homes, None)
+        return None if source is None else f"{source}.{name}"
     owner = getattr(fn, "__self__", None)
     if isinstance(owner, np.ufunc):
         home = path_of(owner)
@@ -173,8 +173,8 @@ class Table:
 
     def find(self, name: str, label: str) -> Implementation:
         """Return the implementation of a name; LookupError with remedies if there is none."""
-        found = self.known(name)
-        if found is None:
+        implementation = self.known(name)
+        if implementation is None:
             resolved = self.resolve(name)
             if isinstance(resolved, str):
                 raise LookupError(
@@ -182,7 +182,7 @@ class Table:
                     f"load(..., functions={{{name!r:.80}: f}}) or pyop.onnx.register({name!r:.80}, f)"
                 )
             return resolved
-        return found
+        return implementation
 
     def resolve_now(self, name: str) -> None:
         """Import what may be imported while the model is loaded; what is not found may be registered later."""
@@ -191,10 +191,10 @@ class Table:
 
     def resolve(self, name: str) -> Implementation | str:
         """Return the implementation at an import path; the reason if there is no function, or it must not be tried."""
-        found = self.object_at(name)
-        if isinstance(found, str):
-            return found
-        self.imported[name] = as_implementation(found)
+        target = self.object_at(name)
+        if isinstance(target, str):
+            return target
+        self.imported[name] = as_implementation(target)
         return self.imported[name]
 
     def object_at(self, path: str) -> Any:

@@ -17,12 +17,12 @@ def copied(proto: Any) -> Any:
 
 def subgraphs(node: Any) -> list[Any]:
     """Return the graphs among the attributes of a node."""
-    found = []
+    graphs = []
     for attribute in node.attribute:
         if attribute.HasField("g"):
-            found.append(attribute.g)
-        found.extend(attribute.graphs)
-    return found
+            graphs.append(attribute.g)
+        graphs.extend(attribute.graphs)
+    return graphs
 
 
 def inner_graphs(node: Any) -> Iterator[Any]:

@@ -163,9 +163,9 @@ class _Pair:
                     f"{label}: gradient {k} is {g.dtype} of shape {g.shape}, result {k} {y.dtype} {y.shape}"
                 )
         try:
-            found = self.table.find(self.name, label)
+            implementation = self.table.find(self.name, label)
             given = [None if g is None else _read_only(g) for g in lent]
-            entries = gradient_entries(found, context, given, len(arguments), label, self.name)
+            entries = gradient_entries(implementation, context, given, len(arguments), label, self.name)
         finally:
             context.drop()
         return tuple([self._entry(k, x, d) for k, (x, d) in enumerate(zip(arguments, entries, strict=True))])
@@ -207,12 +207,12 @@ class _Pair:
 
 def _tensors(declared: Forward, arguments: tuple[Any, ...]) -> list[Any]:
     """Return the tensors among the arguments, in the order of the node's inputs, with bool, sent as uint8, as bool."""
-    found: list[Any] = [None] * len(declared.inputs)
+    tensors: list[Any] = [None] * len(declared.inputs)
     for argument, at in zip(arguments, declared.tensor_at, strict=True):
         if at is not None:
             x = np.asarray(argument)
-            found[at] = x.view(np.bool_) if declared.inputs[at].dtype == np.bool_ and x.dtype == np.uint8 else x
-    return found
+            tensors[at] = x.view(np.bool_) if declared.inputs[at].dtype == np.bool_ and x.dtype == np.uint8 else x
+    return tensors
 
 
 def _read_only(x: Any) -> Any:

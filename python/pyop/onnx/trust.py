@@ -102,25 +102,25 @@ def import_path(path: str, trust: Trust) -> Any:
         module = _module(name, trust)
         if module is None:
             continue
-        found: Any = module
+        target: Any = module
         for part in parts[cut:]:
-            found = vars(found).get(part) if isinstance(found, ModuleType) else getattr(found, part, None)
-            if found is None:
+            target = vars(target).get(part) if isinstance(target, ModuleType) else getattr(target, part, None)
+            if target is None:
                 break
-        if found is None:
+        if target is None:
             reason = f"module {name!r} has no {'.'.join(parts[cut:])!r}"
             continue
-        if not callable(found):
+        if not callable(target):
             return f"{path!r} is not callable"
-        refusal = _refused(found, name, trust)
-        return found if refusal is None else refusal
+        refusal = _refused(target, name, trust)
+        return target if refusal is None else refusal
     return reason
 
 
 def _module(name: str, trust: Trust) -> ModuleType | None:
-    found = sys.modules.get(name)
-    if found is not None:
-        return found
+    module = sys.modules.get(name)
+    if module is not None:
+        return module
     if trust.level in ("imports", "pickles") or trust.lists(name) or _has_internal(name) or name in _COMPUTING:
         try:
             return importlib.import_module(name)

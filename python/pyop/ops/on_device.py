@@ -62,17 +62,17 @@ def _checked(op: Op, k: int, x: Any, promised: Spec) -> Any:
             x = as_array(x)
         except Exception as error:
             raise OutputError(f"the {what}, a {type(x).__name__}, cannot become an array: {error}") from error
-    found = _spec_of(x, f"the {what}", OutputError)
-    if promised.dtype is not None and found.dtype != promised.dtype:
+    spec = _spec_of(x, f"the {what}", OutputError)
+    if promised.dtype is not None and spec.dtype != promised.dtype:
         fits = False
-    elif promised.shape is None or found.shape is None:
+    elif promised.shape is None or spec.shape is None:
         fits = True
     else:
-        fits = len(found.shape) == len(promised.shape) and all(
-            not isinstance(want, int) or want == have for want, have in zip(promised.shape, found.shape, strict=True)
+        fits = len(spec.shape) == len(promised.shape) and all(
+            not isinstance(want, int) or want == have for want, have in zip(promised.shape, spec.shape, strict=True)
         )
     if not fits:
-        raise OutputError(f"the {what} is {found}, but expects {promised}\n  in {_named(op)}")
+        raise OutputError(f"the {what} is {spec}, but expects {promised}\n  in {_named(op)}")
     return x
 
 
@@ -90,7 +90,7 @@ def _spec_of(x: Any, what: str, error: type[Exception]) -> Spec:
 def _dtype_of(dtype: Any) -> AnyDType:
     if isinstance(dtype, np.dtype):
         return dtype
-    found = dtype_named(str(dtype).rpartition(".")[2])
-    if not isinstance(found, np.dtype):
+    known = dtype_named(str(dtype).rpartition(".")[2])
+    if not isinstance(known, np.dtype):
         raise TypeError(f"{dtype!r} is not a NumPy dtype")
-    return found
+    return known

@@ -39,13 +39,13 @@ def picture_of(what: Any, profile: Any = None) -> Picture:
 
 
 def _ancestors(node: Node) -> list[Node]:
-    found, pending = {node.index: node}, [node]
+    nodes, pending = {node.index: node}, [node]
     while pending:
         for source in [value.node for value in pending.pop().inputs]:
-            if source.index not in found:
-                found[source.index] = source
+            if source.index not in nodes:
+                nodes[source.index] = source
                 pending.append(source)
-    return [found[k] for k in sorted(found)]
+    return [nodes[k] for k in sorted(nodes)]
 
 
 def _outputs(graph: Graph) -> list[tuple[str, Any]]:

@@ -71,10 +71,10 @@ def explore(what: Any, profile: Profile | None = None, *, height: str = "600px")
 
 def _plan_of(profile: Profile) -> Plan | None:
     """Return the plan with most total time; None if none was called."""
-    found = [(row.total_ns, k) for k, row in enumerate(profile.rows) if row.kind == "plan"]
-    if not found:
+    plans = [(row.total_ns, k) for k, row in enumerate(profile.rows) if row.kind == "plan"]
+    if not plans:
         return None
-    reference = profile._sources[max(found)[1]].plan
+    reference = profile._sources[max(plans)[1]].plan
     plan = reference() if reference is not None else None
     if plan is None:
         raise ValueError(

@@ -86,9 +86,9 @@ def _tree(layout: Layout, known: dict[int, int], texts: list[Any]) -> dict[str, 
 
 def _calls(profile: Any) -> list[Any]:
     """Return the first calls of a profile, for the timeline: thread, depth, start, duration, name and place."""
-    found = []
+    calls = []
     for event in profile.events[:5000]:
         row = profile.rows[event["row"]]
         times = [round(float(event[name])) for name in ("start_ns", "duration_ns")]
-        found.append([int(event["thread"]), int(event["depth"]), *times, row.name[:200], row.where])
-    return found
+        calls.append([int(event["thread"]), int(event["depth"]), *times, row.name[:200], row.where])
+    return calls

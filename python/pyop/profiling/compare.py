@@ -68,7 +68,7 @@ class Comparison:
 
 def compare(before: Profile, after: Profile, by: str) -> Comparison:
     """Match the rows of both by name, kind and file; of two with one key, the n-th before and the n-th after."""
-    found = []
+    pairs = []
     for p in (before, after):
         rows: dict[tuple[str, str, str, int], ProfileRow] = {}
         seen: dict[tuple[str, str, str], int] = {}
@@ -76,7 +76,7 @@ def compare(before: Profile, after: Profile, by: str) -> Comparison:
             key = (row.name, row.kind, row.where.rpartition(":")[0])
             n = seen[key] = seen.get(key, -1) + 1
             rows[*key, n] = replace(row)
-        found.append(rows)
-    keys = list(dict.fromkeys([*found[0], *found[1]]))
-    changes = [Change(key[0], key[1], *(rows.get(key) for rows in found)) for key in keys]
+        pairs.append(rows)
+    keys = list(dict.fromkeys([*pairs[0], *pairs[1]]))
+    changes = [Change(key[0], key[1], *(rows.get(key) for rows in pairs)) for key in keys]
     return Comparison(sorted(changes, key=lambda c: -abs(c.gained_ns)), before.wall_ns, after.wall_ns)

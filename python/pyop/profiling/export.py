@@ -49,17 +49,17 @@ def _calls_of_parts(p: Profile) -> list[int]:
             whole.setdefault(owners[row], []).append(k)
     starts, ends = p.events["start_ns"], p.events["start_ns"] + p.events["duration_ns"]
     ordered = {owner: np.array(sorted(calls, key=lambda k: starts[k])) for owner, calls in whole.items()}
-    found = []
+    call_of_event = []
     for k, row in enumerate(p.events["row"].tolist()):
         calls = ordered.get(owners[row])
         if not p._sources[row].nodes or calls is None:
-            found.append(-1)
+            call_of_event.append(-1)
             continue
         i = int(np.searchsorted(starts[calls], starts[k], "right")) - 1
         while i >= 0 and ends[calls[i]] < ends[k]:  # calls of one plan at once, on several threads
             i -= 1
-        found.append(int(calls[i]) if i >= 0 else -1)
-    return found
+        call_of_event.append(int(calls[i]) if i >= 0 else -1)
+    return call_of_event
 
 
 def _arrows(p: Profile, calls: list[int], pid: int) -> list[dict[str, Any]]:

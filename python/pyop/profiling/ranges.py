@@ -85,7 +85,7 @@ def _end(ends: list[End]) -> None:
 
 def opener_of(tools: tuple[str, ...]) -> _Opener:
     """Return the opener for these tools, which are imported here, so that a missing one raises before the profile."""
-    found: list[Tool] = []
+    openers: list[Tool] = []
     for name in tools:
         if name not in _TOOLS:
             raise ValueError(f"ranges are shown to 'torch', 'nvtx' or 'itt', not to {name!r}: ranges=\"torch\"")
@@ -98,5 +98,5 @@ def opener_of(tools: tuple[str, ...]) -> _Opener:
                 f"pip install 'pyop-core[{name}]'",
                 name=package,
             ) from error
-        found.append(tool)
-    return _Opener(found)
+        openers.append(tool)
+    return _Opener(openers)

@@ -129,13 +129,13 @@ def numbered(sources: list[Source], by: str) -> tuple[list[int], list[tuple[str,
     if by == "node":
         return list(range(len(sources))), [(s.name, s.kind, s.where) for s in sources]
     numbers: dict[Hashable, int] = {}
-    found: list[int] = []
+    row_numbers: list[int] = []
     names: list[tuple[str, str, str]] = []
     for s in sources:
         line = by == "line" and s.where
         key: Hashable = s.where if line else (s.kind, s.function)
         k = numbers.setdefault(key, len(numbers))
-        found.append(k)
+        row_numbers.append(k)
         if line:
             name = (s.where, "line", s.where)
         else:
@@ -144,7 +144,7 @@ def numbered(sources: list[Source], by: str) -> tuple[list[int], list[tuple[str,
             names.append(name)
         elif names[k][2] != name[2]:
             names[k] = (*names[k][:2], "")
-    return found, names
+    return row_numbers, names
 
 
 def counted(
@@ -185,11 +185,11 @@ def nesting(starts: list[int], ends: list[int]) -> tuple[list[int], list[int], n
 def parents_of(events: npt.NDArray[np.void]) -> list[int]:
     """Return the number of the call that each event is within, on its thread, or -1."""
     last: list[int] = []
-    found = []
+    parents = []
     for k, (thread, depth) in enumerate(zip(events["thread"].tolist(), events["depth"].tolist(), strict=True)):
         if k and thread != events["thread"][k - 1]:
             last = []
         del last[depth:]
-        found.append(last[-1] if last else -1)
+        parents.append(last[-1] if last else -1)
         last.append(k)
-    return found
+    return parents

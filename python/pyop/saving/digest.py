@@ -17,15 +17,15 @@ __all__ = ["digest"]
 
 def digest(model: Any) -> str:
     """Return a digest of what a model computes."""
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     versions = sorted((entry.domain, entry.version) for entry in model.opset_import)
-    _add(found, "versions", [list(pair) for pair in versions])
-    _graph(found, model.graph)
+    _add(hasher, "versions", [list(pair) for pair in versions])
+    _graph(hasher, model.graph)
     for body in model.functions:
-        _add(found, "function", [body.domain, body.name, list(body.input), list(body.output), list(body.attribute)])
+        _add(hasher, "function", [body.domain, body.name, list(body.input), list(body.output), list(body.attribute)])
         for node in body.node:
-            _node(found, node)
-    return found.hexdigest()[:32]
+            _node(hasher, node)
+    return hasher.hexdigest()[:32]
 
 
 def _add(found: Any, kind: str, parts: Any) -> None:

@@ -94,26 +94,26 @@ def _description(graph: Graph, writer: Writer, names: dict[tuple[int, int], str]
     outputs = (
         None if parts.outputs is None else [[list(place) for place in parts.outputs[0]], writer.write(parts.outputs[1])]
     )
-    found: dict[str, Any] = {"pyop": __version__, "name": parts.name, "nodes": nodes, "outputs": outputs}
+    description: dict[str, Any] = {"pyop": __version__, "name": parts.name, "nodes": nodes, "outputs": outputs}
     if isinstance(graph, LoadedGraph):
         facts = graph._facts.description()
-        found["facts"] = facts | {"defaults": writer.write(facts["defaults"])}
+        description["facts"] = facts | {"defaults": writer.write(facts["defaults"])}
     if writer.homes:
-        found["models"] = [onnx_nodes.describe_model(home, writer.write) for home in writer.homes]
-    return found | {"format": FORMAT if {"facts", "models"} & found.keys() else 1}
+        description["models"] = [onnx_nodes.describe_model(home, writer.write) for home in writer.homes]
+    return description | {"format": FORMAT if {"facts", "models"} & description.keys() else 1}
 
 
 def _sources(functions: dict[str, Any]) -> dict[str, str]:
     """Return the source of the user's functions, for people to read."""
-    found = {}
+    sources = {}
     for path, fn in functions.items():
         if path.partition(".")[0] in ("numpy", "scipy", "pyop", "operator"):
             continue
         try:
-            found[path] = inspect.getsource(fn.__wrapped__ if isinstance(fn, Op) else fn)
+            sources[path] = inspect.getsource(fn.__wrapped__ if isinstance(fn, Op) else fn)
         except (OSError, TypeError):
             continue
-    return found
+    return sources
 
 
 def load(path: Any, functions: Mapping[str, Any] | None, trust: str | None, modules: Iterable[str]) -> Graph:
@@ -201,14 +201,14 @@ def _graph(description: dict[str, Any], model: Any, reader: Reader, earlier: dic
     outputs = None
     if description["outputs"] is not None:
         places, structure = description["outputs"]
-        found = [(int(node), None if output is None else int(output)) for node, output in places]
-        for node, output in found:
+        output_places = [(int(node), None if output is None else int(output)) for node, output in places]
+        for node, output in output_places:
             if not 0 <= node < len(records) or not (output is None or 0 <= output < len(records[node].specs)):
                 raise ValueError("an output of the graph is of no node")
         tree = reader.read(structure)
-        if tree.num_leaves != len(found):
-            raise ValueError(f"the outputs have {tree.num_leaves} places for {len(found)} results")
-        outputs = (found, tree)
+        if tree.num_leaves != len(output_places):
+            raise ValueError(f"the outputs have {tree.num_leaves} places for {len(output_places)} results")
+        outputs = (output_places, tree)
     parts = Parts(str(description["name"]), tuple(records), outputs)
     facts = description.get("facts", description.get("onnx"))
     if facts is None:

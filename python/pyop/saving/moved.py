@@ -100,8 +100,8 @@ class _Finder:
         if name not in MOVED:
             if f" {name}." not in f" {' '.join(MOVED)}":  # every module of pyop comes here
                 return None
-            if (found := PathFinder.find_spec(name, path)) is not None:  # a package that something has moved out of
-                return _with_names(found) if name.count(".") == 1 else None
+            if (spec := PathFinder.find_spec(name, path)) is not None:  # a package that something has moved out of
+                return _with_names(spec) if name.count(".") == 1 else None
         loader: Any = _Loader
         return ModuleSpec(name, loader)
 

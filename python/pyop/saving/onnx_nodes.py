@@ -31,9 +31,9 @@ def functions_of(call: Any) -> Iterator[tuple[str, Any]]:
             for attribute in part.attribute if part.domain == DOMAIN else ():
                 if attribute.name in ("func_name", "name"):
                     name = read_callee(attribute.s.decode("utf-8", "replace")).path
-                    found = call.home.table.known(name)
-                    if found is not None:
-                        yield name, found.given
+                    implementation = call.home.table.known(name)
+                    if implementation is not None:
+                        yield name, implementation.given
 
 
 def write_node(homes: list[Reference], call: Any, write: Callable[[Any], Any]) -> Any:

@@ -106,8 +106,8 @@ class Writer:
         """Return the name that an object is stored under, by value; ValueError without `embed`."""
         if self.embed is None:
             raise ValueError(f"{problem}: {hint}save with embed=True")
-        for known, found in self.embed.items():
-            if found is x:
+        for known, stored in self.embed.items():
+            if stored is x:
                 return known
         path = f"{name}#{len(self.embed)}"
         self.embed[path] = x
@@ -119,8 +119,8 @@ class Writer:
         from ..onnx.registry import path_of
 
         path = path_of(x)
-        found = None if path is None else found_at(path)
-        same = found is x or (type(found) is BuiltinFunctionType and found == x)
+        target = None if path is None else found_at(path)
+        same = target is x or (type(target) is BuiltinFunctionType and target == x)
         if path is None or "<" in path or self.goes_by_value(path) or not same:
             name = path or type(x).__qualname__
             path = self.embedded(x, name, f"{x!r:.200} cannot be found by an import path", _IN_A_MODULE)
@@ -185,19 +185,19 @@ class Reader:
 
     def op(self, path: Any) -> Op:
         """Return the op at an import path; ValueError if it is none."""
-        found = self.resolve(path)
-        if not isinstance(found, Op):
-            raise ValueError(f"{path!r:.200} was an op when the graph was written, and is {type(found).__name__} now")
-        return found
+        target = self.resolve(path)
+        if not isinstance(target, Op):
+            raise ValueError(f"{path!r:.200} was an op when the graph was written, and is {type(target).__name__} now")
+        return target
 
     def gradient(self, path: Any) -> Any:
         """Return the gradient rules at an import path, those of an op."""
-        found = self.resolve(path)
-        if isinstance(found, OpGradient):
-            return found
-        if not isinstance(found, Op) or found.contract.gradient is None:
+        target = self.resolve(path)
+        if isinstance(target, OpGradient):
+            return target
+        if not isinstance(target, Op) or target.contract.gradient is None:
             raise ValueError(f"{path!r:.200} had gradient rules when the graph was written, and has none now")
-        return found.contract.gradient
+        return target.contract.gradient
 
 
 def _read_contract(r: Reader, x: Any) -> Contract:
@@ -205,16 +205,16 @@ def _read_contract(r: Reader, x: Any) -> Contract:
     key = json.dumps(x)
     if key not in r.contracts:
         abstract = None if rule is None else AbstractRule(r.read(rule[0]), str(rule[1]))
-        found = None if gradient is None else r.gradient(gradient)
+        rules = None if gradient is None else r.gradient(gradient)
         r.contracts[key] = contract_of_parts(
-            r.read(signature), form, int(mutates), out_mode, bool(text), abstract, found
+            r.read(signature), form, int(mutates), out_mode, bool(text), abstract, rules
         )
     return r.contracts[key]
 
 
 def _read_function(r: Reader, path: Any) -> Any:
-    found = r.resolve(path)
-    return found.__wrapped__ if isinstance(found, Op) else found
+    target = r.resolve(path)
+    return target.__wrapped__ if isinstance(target, Op) else target
 
 
 def _read_named(r: Reader, x: Any) -> Any:

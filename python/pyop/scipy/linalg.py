@@ -200,8 +200,8 @@ _rules(solve_triangular, (_triangular_a, _triangular_b), (_triangular_a_tangent,
 
 
 def _banded_specs(l_and_u: Any, ab: Any, b: Any, *args: Any, **kwargs: Any) -> Spec:
-    found: Spec = _solution_specs(_linalg.solve_banded)(ab, b)
-    return found
+    spec: Spec = _solution_specs(_linalg.solve_banded)(ab, b)
+    return spec
 
 
 def _moved(x: Any, by: int, axis: int) -> Any:

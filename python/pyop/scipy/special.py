@@ -32,10 +32,10 @@ def _logsumexp_specs(a: Any, axis: Any = None, b: Any = None, keepdims: Any = Fa
     parts = [operand(a)] if b is None else [operand(a), operand(b)]
     shape = reduced(broadcast(*parts), axis, keepdims)
     if b is None:
-        found = [Spec(probe(_special.logsumexp, one(parts[0])), shape)]
+        specs = [Spec(probe(_special.logsumexp, one(parts[0])), shape)]
     else:
-        found = [Spec(probe(_logsumexp_of_two, *map(one, parts)), shape)]
-    return (found[0], Spec(None, shape)) if return_sign else found[0]
+        specs = [Spec(probe(_logsumexp_of_two, *map(one, parts)), shape)]
+    return (specs[0], Spec(None, shape)) if return_sign else specs[0]
 
 
 def _logsumexp_of_two(a: Any, b: Any) -> Any:
@@ -67,8 +67,8 @@ def _logsumexp_rules(of_weight: bool) -> tuple[Any, Any]:
     def jvp(t: Any, ans: Any, a: Any, axis: Any = None, b: Any = None, keepdims: Any = False,
             return_sign: Any = False) -> Any:  # fmt: skip
         share = _shares(ans, a, axis, b, keepdims, return_sign)[of_weight]
-        found = np.sum(t * share, axis=axis, keepdims=keepdims)
-        return (found, None) if return_sign else found
+        total = np.sum(t * share, axis=axis, keepdims=keepdims)
+        return (total, None) if return_sign else total
 
     return vjp, jvp
 
@@ -123,10 +123,10 @@ def _far_from_the_bound(a: Any) -> Any:
 
 
 def _multigammaln_slope(ans: Any, a: Any, d: Any) -> Any:
-    found = _special.psi(a)
+    slope = _special.psi(a)
     for k in range(1, int(d)):
-        found = found + _special.psi(a - k / 2)
-    return found
+        slope = slope + _special.psi(a - k / 2)
+    return slope
 
 
 _MULTIGAMMALN = "pyop.grad(lambda a: multigammaln(a, 1))(1.0).round(4)\nnp.float64(-0.5772)"

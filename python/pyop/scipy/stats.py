@@ -138,8 +138,8 @@ def _continuous(
 
         def by_scale(ans: Any, x: Any, *rest: Any, **kwargs: Any) -> Any:
             z = _standard(x, rest, kwargs, names)[0]
-            found = density(ans, x, rest, kwargs)
-            return -found * np.where(found == 0, 0, z)
+            slope = density(ans, x, rest, kwargs)
+            return -slope * np.where(slope == 0, 0, z)
 
         return [
             lambda ans, x, *r, **k: density(ans, x, r, k),

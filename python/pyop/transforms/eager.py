@@ -104,8 +104,8 @@ class Eager(Opened):
         def twice() -> list[Any]:
             return _core.pull(_core.pull(outputs, seeds, inputs, True, False), tangents, seeds, True, True)
 
-        found: list[Any] = _core.call_recording(True, twice, (), {})
-        return found
+        output_tangents: list[Any] = _core.call_recording(True, twice, (), {})
+        return output_tangents
 
     def pullback(self, value: Any) -> Callable[[Any], Any]:
         """Return the pullback, as `Opened.pullback`."""
@@ -153,14 +153,14 @@ def vjp_of_op(op: Op, primals: tuple[Any, ...]) -> tuple[Any, Callable[[Any], An
     recorded: list[Callable[[Any], Any]] = []
 
     def pullback(ct: Any) -> Any:
-        found: Any = pull(ct)
-        if found is None:
+        gradients: Any = pull(ct)
+        if gradients is None:
             pull.check()
             if not recorded:
                 call = _called_before(op, primals, value)
                 recorded.append(call.pullback(call.result))
-            found = recorded[0](ct)
-        return found
+            gradients = recorded[0](ct)
+        return gradients
 
     return value, pullback
 
@@ -184,10 +184,10 @@ def _jvp(f: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, .
         full = iter(xs)
         args = structure.unflatten([x if t is None else next(full) for x, t in zip(leaves, given, strict=True)])
         result = called(lambda f: call_watched(f, args, {}), f, args)
-        found, form = flatten(result)
-        check_examples(found)
-        shape[:] = [form, [type(y) is Tensor for y in found]]
-        return tuple([y if type(y) is Tensor else Tensor(plain_array(y, "a result")) for y in found])
+        values, form = flatten(result)
+        check_examples(values)
+        shape[:] = [form, [type(y) is Tensor for y in values]]
+        return tuple([y if type(y) is Tensor else Tensor(plain_array(y, "a result")) for y in values])
 
     which = [k for k, t in enumerate(given) if t is not None]
     moved = tuple([leaves[k] for k in which])
@@ -224,14 +224,14 @@ def _pairs(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[list[An
     leaves: list[Any] = []
     given: list[Any] = []
     for primal, tangent in zip(primals, tangents, strict=True):
-        found, tree = flatten(primal)
-        parts = [None] * len(found) if tangent is None else tree.flatten_up_to(tangent)
-        for k in without_gradient(found, tree):
+        all_leaves, tree = flatten(primal)
+        parts = [None] * len(all_leaves) if tangent is None else tree.flatten_up_to(tangent)
+        for k in without_gradient(all_leaves, tree):
             parts[k] = None
-        for x, t in zip(found, parts, strict=True):
+        for x, t in zip(all_leaves, parts, strict=True):
             check_rules("a primal", x)
             check_like("a tangent", t, x, "its argument")
-        leaves += found
+        leaves += all_leaves
         given += parts
     return leaves, given
 

@@ -37,8 +37,8 @@ def forward(outputs: Sequence[Value], inputs: Sequence[Value], tangents: Sequenc
         argnums = tuple([k for k, leaf in enumerate(leaves) if type(leaf) is Value and leaf._key in known])
         given = tuple([known[leaves[k]._key] for k in argnums])
         single = len(results) == 1 and not call.of_one
-        found = push(rule, argnums, given, call.packed(results), call.args, call.kwargs)
-        for value, t in zip(results, (found,) if single else found or (None,) * len(results), strict=True):
+        moved = push(rule, argnums, given, call.packed(results), call.args, call.kwargs)
+        for value, t in zip(results, (moved,) if single else moved or (None,) * len(results), strict=True):
             if t is not None and carries(value):
                 t = t if shape_of(t) == shape_of(value) else broadcast_like(t, value)
                 known[value._key] = fit_dtype(t, value)

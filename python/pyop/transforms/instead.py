@@ -151,10 +151,10 @@ class Instead:
 
 def _compiled_now() -> set[Instead]:
     """Return the instances whose compiled derivatives run on this thread."""
-    found: set[Instead] | None = getattr(_running, "instances", None)
-    if found is None:
-        found = _running.instances = set()
-    return found
+    running: set[Instead] | None = getattr(_running, "instances", None)
+    if running is None:
+        running = _running.instances = set()
+    return running
 
 
 def _is_inside(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -200,18 +200,18 @@ def _is_full(cell: Any) -> bool:
 
 
 def _writes_itself(code: CodeType) -> bool:
-    found = _writing.get(code)
-    if found is None:
-        found = any(
+    writes = _writing.get(code)
+    if writes is None:
+        writes = any(
             op.opname in ("STORE_SUBSCR", "STORE_SLICE", "DELETE_SUBSCR", "STORE_ATTR", "IMPORT_NAME")
             or op.opname.startswith("INPLACE")
             or (op.opname == "BINARY_OP" and op.argrepr.endswith("="))
             for op in dis.get_instructions(code)
         )
-        found = found or bool(set(code.co_names) & _WRITERS) or "out" in str(code.co_consts)
-        found = found or any(_writes_itself(inner) for inner in code.co_consts if isinstance(inner, CodeType))
-        _writing[code] = found
-    return found
+        writes = writes or bool(set(code.co_names) & _WRITERS) or "out" in str(code.co_consts)
+        writes = writes or any(_writes_itself(inner) for inner in code.co_consts if isinstance(inner, CodeType))
+        _writing[code] = writes
+    return writes
 
 
 _WRITERS = {"copyto", "put", "putmask", "place", "put_along_axis", "fill_diagonal", "fill", "sort", "partition"}

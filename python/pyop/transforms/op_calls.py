@@ -109,20 +109,20 @@ class Backward(_Call):
         arrays = read_only(arrays)
         if g.of_arrays:
             try:
-                found = g.vjp_fn(*arrays)
+                cts = g.vjp_fn(*arrays)
             except ValueError as error:
                 _advise(g.vjp_fn, error)
                 raise
-            if self._one and type(found) is np.ndarray and g.in_trees is None:
+            if self._one and type(cts) is np.ndarray and g.in_trees is None:
                 # The commonest, which `_checked` would say the same of.
                 like = arrays[self.n_out]
-                if type(like) is np.ndarray and found.dtype is like.dtype and found.shape == like.shape:
-                    return found
+                if type(like) is np.ndarray and cts.dtype is like.dtype and cts.shape == like.shape:
+                    return cts
             inputs = arrays[self.n_out : self.n_out + self.n_in]
         else:
             inputs = arrays[self.n_out : self.n_out + self.n_in]
-            found = self._called_with(g, inputs, arrays)
-        parts = found if type(found) is tuple and g.in_trees is None and len(found) == self.n_in else self._flat(found)
+            cts = self._called_with(g, inputs, arrays)
+        parts = cts if type(cts) is tuple and g.in_trees is None and len(cts) == self.n_in else self._flat(cts)
         if len(self.argnums) == 1:
             (k,) = self.argnums
             return self._checked(parts[k], inputs[k], k)
@@ -205,8 +205,8 @@ class _OfRule(Rule):
         pull = self.rule.vjp(inner, ans, args[: self.count], kwargs)
 
         def pullback(ct: Any) -> tuple[Any, ...]:
-            found = dict(zip(inner, pull(ct), strict=True))
-            return tuple([found.get(k) for k in argnums])
+            gradients = dict(zip(inner, pull(ct), strict=True))
+            return tuple([gradients.get(k) for k in argnums])
 
         return pullback
 
@@ -232,11 +232,11 @@ class Forward(_Call):
         if "out" in g.jvp_wants:
             keywords["out"] = _packed(form, arrays[2 * self.n_in :])
         tangents = g.unpack_arguments(arrays[: self.n_in])
-        found = _called(g.jvp_fn, (*tangents, *g.unpack_arguments(arrays[self.n_in : 2 * self.n_in])), keywords)
+        moved = _called(g.jvp_fn, (*tangents, *g.unpack_arguments(arrays[self.n_in : 2 * self.n_in])), keywords)
         if form is None:
-            return found if isinstance(found, (Value, Tensor)) else np.asarray(found)
+            return moved if isinstance(moved, (Value, Tensor)) else np.asarray(moved)
         try:
-            parts = form.flatten_up_to(found)
+            parts = form.flatten_up_to(moved)
         except (TypeError, ValueError) as error:
             raise TypeError(
                 f"the jvp rule of op {g.name!r} must return tangents in the containers of the op's results: {error}"
@@ -255,5 +255,5 @@ class JacobianOf(_Call):
 
     def __call__(self, *arrays: Any) -> Any:
         keywords = self.gradient.keywords(self.wants, self.statics)
-        found = self.fn(*self.gradient.unpack_arguments(arrays), **keywords)
-        return found if isinstance(found, (Value, Tensor)) else np.asarray(found)
+        jacobian = self.fn(*self.gradient.unpack_arguments(arrays), **keywords)
+        return jacobian if isinstance(jacobian, (Value, Tensor)) else np.asarray(jacobian)

@@ -137,16 +137,16 @@ class OpGradient:
         """Return the static parameters that a rule takes: those of the call, and the op's defaults for the rest."""
         if not wants:
             return {}
-        found = {key: statics[key] for key in wants if key in statics}
-        missing = [key for key in wants if key not in found and key not in _KEYWORDS]
+        values = {key: statics[key] for key in wants if key in statics}
+        missing = [key for key in wants if key not in values and key not in _KEYWORDS]
         if missing:
             parameters = inspect.signature(self.fn).parameters
-            found |= {
+            values |= {
                 key: parameters[key].default
                 for key in missing
                 if key in parameters and parameters[key].default is not inspect.Parameter.empty
             }
-        return found
+        return values
 
     def settle(self) -> None:
         """Update whether the op returns one array for arrays, after a change of its declaration.
@@ -161,17 +161,17 @@ class OpGradient:
         if statics:
             return Backward(self, argnums, n_out, n_in, statics)
         key = argnums, n_out, n_in
-        found = self.calls.get(key)
-        if found is None:
-            found = self.calls[key] = Backward(self, argnums, n_out, n_in, {})
-        return found
+        call = self.calls.get(key)
+        if call is None:
+            call = self.calls[key] = Backward(self, argnums, n_out, n_in, {})
+        return call
 
     def backward_for_all(self, n: int) -> Backward:
         """Return the call of the vjp rule of an op of `n` arrays that returns one."""
-        found = self.calls.get(n)
-        if found is None:
-            found = self.calls[n] = self.backward(tuple(range(n)), 1, n, {})
-        return found
+        call = self.calls.get(n)
+        if call is None:
+            call = self.calls[n] = self.backward(tuple(range(n)), 1, n, {})
+        return call
 
     def statics(self) -> tuple[str, ...]:
         try:
@@ -277,16 +277,16 @@ class OpRule(Rule):
             if g.jvp_fn is not None:
                 extra = tuple(outs) if "out" in g.jvp_wants else ()
                 call: Any = Forward(g, len(flat), kwargs)
-                found = _as_tuple(_apply(call, (*full, *flat, *extra), outs, f"{g.name}_jvp"))
+                moved = _as_tuple(_apply(call, (*full, *flat, *extra), outs, f"{g.name}_jvp"))
             else:
                 call = differences.PushForward(g.fn, g.name, g.in_trees, g.fallback or "fd", kwargs)
-                found = _as_tuple(_apply(call, (*full, *flat), outs, f"{g.name}_fd"))
+                moved = _as_tuple(_apply(call, (*full, *flat), outs, f"{g.name}_fd"))
         elif g.jacs:
-            found = tuple([self._pushed(j, given, flat, outs, kwargs) for j in range(len(outs))])
+            moved = tuple([self._pushed(j, given, flat, outs, kwargs) for j in range(len(outs))])
         else:
             self._missing("forward mode", "jvp")
-        found = (*found, None) if context is not None else found
-        return found if isinstance(ans, (tuple, list)) else found[0]
+        moved = (*moved, None) if context is not None else moved
+        return moved if isinstance(ans, (tuple, list)) else moved[0]
 
     def _split(self, ans: Any, flat: list[Any], kwargs: dict[str, Any]) -> tuple[list[Any], Any]:
         """Return the results, and the context if the call has returned one."""
@@ -316,7 +316,7 @@ class OpRule(Rule):
         which = argnums
         if g.vjp is not None and g.vjp.contract.gradient is not None:
             which = tuple(k for k, x in enumerate(flat) if (dtype_of(x) or np.dtype(float)).kind in "fc")
-        found = _as_tuple(
+        gradients = _as_tuple(
             _apply(
                 g.backward(which, len(outs), len(flat), kwargs),
                 (*full, *flat, *extra),
@@ -324,13 +324,13 @@ class OpRule(Rule):
                 f"{g.name}_vjp",
             )
         )
-        return found if which is argnums else tuple([found[which.index(k)] for k in argnums])
+        return gradients if which is argnums else tuple([gradients[which.index(k)] for k in argnums])
 
     def _jacobian(self, j: int, k: int, flat: Any, outs: Any, kwargs: Any) -> tuple[Any, Any]:
-        found = self.gradient.jacs.get((j, self.gradient.argument_of(k)))
-        if found is None:
+        rule = self.gradient.jacs.get((j, self.gradient.argument_of(k)))
+        if rule is None:
             return None, None
-        fn, structure = found
+        fn, structure = rule
         y, x = outs[j], flat[k]
         shapes = shape_of(y), shape_of(x)
         shape: Any = None

@@ -32,8 +32,8 @@ def pull_in_graph(run: Eager, outputs: list[Any], cts: list[Any]) -> list[Any]:
 
 def _applied(function: _Linear, arrays: Any) -> list[Any]:
     specs = tuple([Spec(x.dtype, x.shape) for x in function.codomain])
-    found = calls.apply(function, tuple(arrays), {}, specs[0] if len(specs) == 1 else specs, name=function.__name__)
-    return [found] if len(specs) == 1 else list(found)
+    results = calls.apply(function, tuple(arrays), {}, specs[0] if len(specs) == 1 else specs, name=function.__name__)
+    return [results] if len(specs) == 1 else list(results)
 
 
 class _Linear:
@@ -51,8 +51,8 @@ class _Linear:
         self.__name__ = "pullback" if back else "push_forward"
 
     def __call__(self, *arrays: Any) -> Any:
-        found = self.run.pull(self.outputs, list(arrays)) if self.back else self._pushed(arrays)
-        return found[0] if len(found) == 1 else tuple(found)
+        results = self.run.pull(self.outputs, list(arrays)) if self.back else self._pushed(arrays)
+        return results[0] if len(results) == 1 else tuple(results)
 
     def _pushed(self, tangents: Any) -> list[Any]:
         """Return the pullback of the pullback, which maps tangents."""
@@ -71,13 +71,13 @@ class _LinearRule(Rule):
         def pullback(ct: Any) -> tuple[Any, ...]:
             cts = ct if isinstance(ct, (tuple, list)) else (ct,)
             full = [np.zeros(y.shape, y.dtype) if c is None else c for c, y in zip(cts, f.codomain, strict=True)]
-            found = _applied(other, full)
-            return tuple([found[k] for k in argnums])
+            gradients = _applied(other, full)
+            return tuple([gradients[k] for k in argnums])
 
         return pullback
 
     def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = dict(zip(argnums, tangents, strict=True))
         full = [given[k] if k in given else np.zeros(np.shape(x), x.dtype) for k, x in enumerate(args)]
-        found = _applied(self.func, full)
-        return tuple(found) if isinstance(ans, (tuple, list)) else found[0]
+        moved = _applied(self.func, full)
+        return tuple(moved) if isinstance(ans, (tuple, list)) else moved[0]

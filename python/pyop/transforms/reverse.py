@@ -42,14 +42,14 @@ def active_subgraph(outputs: Sequence[Value], inputs: Sequence[Value]) -> list[N
         above.add(index)
         if index not in starts:
             waiting += [value.node.index for value in graph[index].inputs]
-    found: list[Node] = []
+    nodes: list[Node] = []
     below = set(starts)
     for index in sorted(above - starts):
         node = graph[index]
         if any(value.node.index in below for value in node.inputs):
             below.add(index)
-            found.append(node)
-    return found
+            nodes.append(node)
+    return nodes
 
 
 def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequence[Value]) -> list[Any]:
@@ -80,21 +80,21 @@ def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequen
             active.update(carrying)
     for node, call, rule in reversed(ways):
         results = node.outputs
-        found = [_made(pending.get(value._key)) for value in results]
-        if all(ct is None for ct in found):
+        summed = [_made(pending.get(value._key)) for value in results]
+        if all(ct is None for ct in summed):
             continue
         if rule is None:
             refuse(node, call)
         leaves = table.leaves(call.args, call.kwargs)
         argnums = tuple([k for k, leaf in enumerate(leaves) if type(leaf) is Value and leaf._key in active])
         ans: Any = call.packed(results)
-        parts: Any = _signed(rule, argnums, ans, call, found)
+        parts: Any = _signed(rule, argnums, ans, call, summed)
         if parts is not None:
             for k, part in zip(argnums, parts, strict=True):
                 if part is not None:
                     _accumulate(pending, leaves[k], part)
             continue
-        cts = tuple(map(plain, found))
+        cts = tuple(map(plain, summed))
         ct: Any = call.packed(cts)
         if isinstance(ans, Value):
             rule = rule.narrow or rule

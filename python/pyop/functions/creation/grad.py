@@ -59,8 +59,8 @@ def _linspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, retst
         raise NoRule("np.linspace(retstep=True) has no gradient rule: compute the step yourself")
     steps = np.arange(num) / max(num - 1 if endpoint else num, 1)
     lead = np.reshape(steps, (num,) + (1,) * len(shape_of(start - stop) or ()))
-    found = start + (stop - start) * lead
-    return found if axis == 0 else np.moveaxis(found, 0, axis)
+    points = start + (stop - start) * lead
+    return points if axis == 0 else np.moveaxis(points, 0, axis)
 
 
 @composite(np.logspace)

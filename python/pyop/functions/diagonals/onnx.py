@@ -12,10 +12,10 @@ from ...onnx.standard import Emitter, NotStandard, Operand, standard
 
 @standard(np.trace)
 def _trace(e: Emitter, a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Operand:
-    found = _diagonal(e, a, offset, axis1, axis2)
-    if found.dtype.kind not in "f" and found.dtype != np.int64:
-        raise NotStandard(f"trace of {found.dtype}")
-    return e.add("ReduceSum", found, keepdims=0)
+    diagonal = _diagonal(e, a, offset, axis1, axis2)
+    if diagonal.dtype.kind not in "f" and diagonal.dtype != np.int64:
+        raise NotStandard(f"trace of {diagonal.dtype}")
+    return e.add("ReduceSum", diagonal, keepdims=0)
 
 
 @standard(np.diagonal)

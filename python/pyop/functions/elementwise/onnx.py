@@ -34,10 +34,10 @@ def _power(e: Emitter, x: Any, y: Any, /) -> Operand:
     (dtype, *_) = loop_dtypes(np.power, (x, y))
     if dtype.kind in "iu" and isinstance(y, int | np.integer) and 1 <= y <= 8:
         # The operator goes through float64; a product wraps around as NumPy's does.
-        factor = found = converted(e, x, dtype)
+        factor = power_of_x = converted(e, x, dtype)
         for _ in range(int(y) - 1):
-            found = e.add("Mul", found, factor)
-        return found
+            power_of_x = e.add("Mul", power_of_x, factor)
+        return power_of_x
     return emit_ufunc(e, np.power, (x, y))
 
 

@@ -29,8 +29,8 @@ def _log1p(x: Any) -> Any:
 
 def _expm1(x: Any) -> Any:
     u = x.exp()
-    found = (u - 1) * (x / u.log())
-    return u.is_(1).choose(x, (u.is_inf() | u.is_(0)).choose(u - 1, found))
+    quotient = (u - 1) * (x / u.log())
+    return u.is_(1).choose(x, (u.is_inf() | u.is_(0)).choose(u - 1, quotient))
 
 
 def _exp2(x: Any) -> Any:
@@ -57,8 +57,8 @@ def _hypot(x: Any, y: Any) -> Any:
     a, b = abs(x), abs(y)
     large, small = a.larger(b), a.smaller(b)
     ratio = small / large
-    found = large.is_(0).choose(large, large * (1 + ratio * ratio).sqrt())
-    return (a.is_inf() | b.is_inf()).choose(np.inf, found)
+    length = large.is_(0).choose(large, large * (1 + ratio * ratio).sqrt())
+    return (a.is_inf() | b.is_inf()).choose(np.inf, length)
 
 
 # --- angles
@@ -87,8 +87,8 @@ def _unsigned_arctan(y: Any, x: Any) -> Any:
 
 def _arctan2(y: Any, x: Any) -> Any:
     angle = _unsigned_arctan(abs(y), abs(x))
-    found = x.negative().choose(math.pi - angle, angle).signed(y)
-    return (x.is_nan() | y.is_nan()).choose(np.nan, found)
+    signed = x.negative().choose(math.pi - angle, angle).signed(y)
+    return (x.is_nan() | y.is_nan()).choose(np.nan, signed)
 
 
 # --- hyperbolic functions
@@ -118,8 +118,8 @@ def _arcsinh(x: Any) -> Any:
 
 def _arccosh(x: Any) -> Any:
     t = x - 1
-    found = (x > _HUGE).choose(x.log() + math.log(2), _log1p(t + (2 * t + t * t).sqrt()))
-    return (x < 1).choose(np.nan, found)
+    result = (x > _HUGE).choose(x.log() + math.log(2), _log1p(t + (2 * t + t * t).sqrt()))
+    return (x < 1).choose(np.nan, result)
 
 
 def _arctanh(x: Any) -> Any:
@@ -199,10 +199,10 @@ def _sinc(e: Emitter, x: Any, /) -> Any:
 
 @standard(np.nan_to_num)
 def _nan_to_num(e: Emitter, x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    found = Formula(e, e.of_kind(x, "f", "nan_to_num"))
-    limits = np.finfo(found.x.dtype)
+    elements = Formula(e, e.of_kind(x, "f", "nan_to_num"))
+    limits = np.finfo(elements.x.dtype)
     if not all(bound is None or isinstance(bound, int | float) for bound in (nan, posinf, neginf)):
         raise NotStandard("bounds that are arrays")
-    plus = found.is_inf(negative=False).choose(float(limits.max) if posinf is None else posinf, found)
+    plus = elements.is_inf(negative=False).choose(float(limits.max) if posinf is None else posinf, elements)
     both = plus.do("IsInf", dtype=bool, detect_positive=0).choose(float(limits.min) if neginf is None else neginf, plus)
-    return found.is_nan().choose(nan, both).x
+    return elements.is_nan().choose(nan, both).x

@@ -24,10 +24,10 @@ def _complex(back: Any, default: Any) -> Any:
     def vjp(ct: Any, ans: Any, a: Any, s: Any = None, axes: Any = default, norm: Any = None, out: Any = None,
             **of_one: Any) -> Any:  # fmt: skip
         s, axes = of_one.get("n", s), of_one.get("axis", axes)
-        found = back(ct, None, axes, _OTHER[norm])
+        gradient = back(ct, None, axes, _OTHER[norm])
         if s is None:
-            return found
-        return resize_like(found, a, (axes,) if np.ndim(s) == 0 else axes or range(-len(s), 0))
+            return gradient
+        return resize_like(gradient, a, (axes,) if np.ndim(s) == 0 else axes or range(-len(s), 0))
 
     return vjp
 
@@ -46,12 +46,12 @@ for _func, _back, _axes in (
 
 def _rfft(ct: Any, ans: Any, a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
     size = (shape_of(a) or (None,))[axis] if n is None else n
-    found = np.real(
+    spectrum = np.real(
         _full_inverse(ct, a, axis, _OTHER[norm])
         if not isinstance(size, int)
         else np.fft.ifft(ct, size, axis, _OTHER[norm])
     )
-    return found if n is None else resize_like(found, a, (axis,))
+    return spectrum if n is None else resize_like(spectrum, a, (axis,))
 
 
 @primitive(lambda ct, like, axis, norm: type(like)(ct.dtype, like.shape))
@@ -82,8 +82,8 @@ structural(_doubled, (lambda ct, ans, x, like, axis: _doubled(ct, like, axis), N
 
 
 def _irfft(ct: Any, ans: Any, a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
-    found = _doubled(np.fft.rfft(ct, None, axis, _OTHER[norm]), ct, axis)
-    return found if n is None else resize_like(found, a, (axis,))
+    gradient = _doubled(np.fft.rfft(ct, None, axis, _OTHER[norm]), ct, axis)
+    return gradient if n is None else resize_like(gradient, a, (axis,))
 
 
 linear(np.fft.rfft, _rfft)
@@ -109,10 +109,10 @@ def _sizes(a: Any, s: Any, axes: Any) -> tuple[list[Any], list[int]]:
 
 def _rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:
     sizes, axes = _sizes(a, s, axes)
-    found = np.fft.rfft(a, sizes[-1], axes[-1], norm)
+    spectrum = np.fft.rfft(a, sizes[-1], axes[-1], norm)
     for size, axis in zip(sizes[:-1], axes[:-1], strict=True):
-        found = np.fft.fft(found, size, axis, norm)
-    return found
+        spectrum = np.fft.fft(spectrum, size, axis, norm)
+    return spectrum
 
 
 def _irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Any:

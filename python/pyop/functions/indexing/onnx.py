@@ -122,8 +122,8 @@ def nonzero(e: Emitter, a: Any) -> list[Operand]:
     x = e.operand(a)
     if x.ndim == 0:
         raise NotStandard("places in a number")
-    found = e.add("NonZero", truth(e, x), dtype=np.int64)
-    rows = e.add_many("Split", x.ndim, found, axis=0, num_outputs=x.ndim) if x.ndim > 1 else [found]
+    places = e.add("NonZero", truth(e, x), dtype=np.int64)
+    rows = e.add_many("Split", x.ndim, places, axis=0, num_outputs=x.ndim) if x.ndim > 1 else [places]
     return [e.add("Squeeze", row, e.ints([0])) for row in rows]
 
 

@@ -41,8 +41,8 @@ def _fields(part: Operand, key: Any) -> Spec | None:
                 "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays "
                 "are valid indices"
             )
-        found = part.dtype[key]
-        base, inner = found.subdtype if found.subdtype is not None else (found, ())
+        field = part.dtype[key]
+        base, inner = field.subdtype if field.subdtype is not None else (field, ())
         return Spec(base, None if part.shape is None else part.shape + inner)
     if isinstance(key, list) and key and all(isinstance(name, str) for name in key):
         dtype: DType | None = None if part.dtype is None else np.empty(0, part.dtype)[key].dtype

@@ -44,13 +44,13 @@ class Join(Rule):
 
     def _offsets(self, argnums: tuple[int, ...], args: Any, kwargs: Any) -> list[int]:
         where = table.places(args, kwargs)
-        found: list[int] = []
+        offsets: list[int] = []
         for k in argnums:
             place: Place = where[k]
             if place.argument not in (0, self.names[0]):
                 raise NoRule(f"{name_of(self.func)} has no gradient rule for its argument {place.argument!r}")
-            found.append(place.offset)
-        return found
+            offsets.append(place.offset)
+        return offsets
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
         if self._of_one(args, kwargs):

@@ -119,8 +119,8 @@ def _cholesky(ct: Any, ans: Any, a: Any, *, upper: bool = False) -> Any:
 def _cholesky_tangent(t: Any, ans: Any, a: Any, *, upper: bool = False) -> Any:
     low = h(ans) if upper else ans
     inverse = np.linalg.inv(low)
-    found = mm(low, _lower_half(mm(mm(inverse, _hermitian(t)), h(inverse))))
-    return h(found) if upper else found
+    tangent = mm(low, _lower_half(mm(mm(inverse, _hermitian(t)), h(inverse))))
+    return h(tangent) if upper else tangent
 
 
 def _rest(square: Any) -> Any:
@@ -325,8 +325,8 @@ class _Lstsq(Rule):
             left = ct[1]
             if left is not None:
                 left = _if_present(left, np.sum(_real(ans[0]), axis=0, keepdims=len(shape_of(ans[0]) or ()) == 1))
-            found: tuple[Any, ...] = inner((ct[0], left, ct[3]))
-            return found
+            gradients: tuple[Any, ...] = inner((ct[0], left, ct[3]))
+            return gradients
 
         return pullback
 
@@ -395,11 +395,11 @@ def _matrix_norm(x: Any, order: Any, axis: tuple[int, int], keepdims: bool) -> A
     if order in (1, -1, np.inf, -np.inf):
         summed, kept = axis if order in (1, -1) else axis[::-1]
         inner = np.sum(np.abs(x), axis=summed, keepdims=True)
-        found = extreme(inner, axis=kept, keepdims=True)
-        return found if keepdims else np.squeeze(found, axis=axis)
+        norm = extreme(inner, axis=kept, keepdims=True)
+        return norm if keepdims else np.squeeze(norm, axis=axis)
     s = np.linalg.svd(np.moveaxis(x, axis, (-2, -1)), compute_uv=False)
-    found = np.sum(s, axis=-1) if order == "nuc" else extreme(s, axis=-1)
-    return np.expand_dims(found, axis) if keepdims else found
+    norm = np.sum(s, axis=-1) if order == "nuc" else extreme(s, axis=-1)
+    return np.expand_dims(norm, axis) if keepdims else norm
 
 
 @composite(np.linalg.norm)

@@ -25,8 +25,8 @@ def _norm(e: Emitter, x: Any, ord: Any = None, axis: Any = None, keepdims: Any =
         raise NotStandard(f"the norm {ord!r:.40} of {len(axes)} axes")
     first, last = axes if abs(ord) == 1 else axes[::-1]
     sums = reduced(e, "ReduceL1", a, first, True).like(a)
-    found = reduced(e, "ReduceMax" if ord > 0 else "ReduceMin", sums, last, True)
-    return found if keepdims else e.add("Squeeze", found, e.ints(axes))
+    extremes = reduced(e, "ReduceMax" if ord > 0 else "ReduceMin", sums, last, True)
+    return extremes if keepdims else e.add("Squeeze", extremes, e.ints(axes))
 
 
 @standard(np.linalg.vector_norm)

@@ -146,8 +146,8 @@ def _svd(a: Any, full_matrices: Any = True, compute_uv: Any = True, hermitian: A
 
 @rule("linalg.svdvals")
 def _svdvals(x: Any, /) -> Spec:
-    found: Spec = _svd(x, compute_uv=False)
-    return found
+    spec: Spec = _svd(x, compute_uv=False)
+    return spec
 
 
 @rule(linalg.pinv)

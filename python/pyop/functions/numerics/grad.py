@@ -47,8 +47,8 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> A
             "np.gradient has a gradient rule for a single step an axis and edge_order=1: use that, or differences of "
             "slices"
         )
-    found = [_central(f, k, step) for k, step in zip(axes, steps, strict=True)]
-    return found[0] if len(found) == 1 else tuple(found)
+    gradients = [_central(f, k, step) for k, step in zip(axes, steps, strict=True)]
+    return gradients[0] if len(gradients) == 1 else tuple(gradients)
 
 
 def _central(f: Any, axis: int, step: Any) -> Any:
@@ -86,9 +86,9 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
     last = np.shape(xp)[0] - 1
     k = np.clip(np.searchsorted(xp, x, side="right") - 1, 0, last - 1)
     x0, x1, y0, y1 = _picked(xp, k), _picked(xp, k + 1), _picked(fp, k), _picked(fp, k + 1)
-    found = y0 + (y1 - y0) / (x1 - x0) * (x - x0)
-    found = np.where(x < xp[0], fp[0] if left is None else left, found)
-    return np.where(x > xp[-1], fp[-1] if right is None else right, found)
+    line = y0 + (y1 - y0) / (x1 - x0) * (x - x0)
+    line = np.where(x < xp[0], fp[0] if left is None else left, line)
+    return np.where(x > xp[-1], fp[-1] if right is None else right, line)
 
 
 # --- convolution

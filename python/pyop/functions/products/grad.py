@@ -78,17 +78,17 @@ def _contracted(axes: Any, m: int, n: int) -> tuple[list[int], list[int], list[i
 
 def _tensordot_left(ct: Any, ans: Any, a: Any, b: Any, axes: Any = 2) -> Any:
     first, second, free_a, free_b = _contracted(axes, _ndim(a, "np.tensordot"), _ndim(b, "np.tensordot"))
-    found = np.tensordot(ct, conj(b), (tuple(range(len(free_a), len(free_a) + len(free_b))), tuple(free_b)))
+    product = np.tensordot(ct, conj(b), (tuple(range(len(free_a), len(free_a) + len(free_b))), tuple(free_b)))
     # Its axes are the free ones of a, then the contracted ones in the order in which they stand in b.
     order = np.argsort(free_a + [first[second.index(k)] for k in sorted(second)])
-    return np.transpose(found, tuple(order.tolist()))
+    return np.transpose(product, tuple(order.tolist()))
 
 
 def _tensordot_right(ct: Any, ans: Any, a: Any, b: Any, axes: Any = 2) -> Any:
     first, second, free_a, free_b = _contracted(axes, _ndim(a, "np.tensordot"), _ndim(b, "np.tensordot"))
-    found = np.tensordot(conj(a), ct, (tuple(free_a), tuple(range(len(free_a)))))
+    product = np.tensordot(conj(a), ct, (tuple(free_a), tuple(range(len(free_a)))))
     order = np.argsort([second[first.index(k)] for k in sorted(first)] + free_b)
-    return np.transpose(found, tuple(order.tolist()))
+    return np.transpose(product, tuple(order.tolist()))
 
 
 def _dot(func: Any, axis: int) -> None:
@@ -169,13 +169,13 @@ class Einsum(Rule):
         """Return which operand each leaf is."""
         where = table.places(args, kwargs)
         first = 1 if isinstance(args[0], str) else 0
-        found = []
+        operands = []
         for k in argnums:
             place = where[k].argument
             if not isinstance(place, int):
                 raise NoRule(f"np.einsum has no gradient rule for its argument {place!r}")
-            found.append(place - 1 if first else place // 2)
-        return found
+            operands.append(place - 1 if first else place // 2)
+        return operands
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
         inputs, output, operands = self._parse(args)
@@ -211,8 +211,8 @@ def _spelled_out(inputs: list[str], output: str, operands: list[Any]) -> tuple[l
     if len(spare) < longest:
         return inputs, output
     dots = "".join(spare)
-    found = [text.replace("...", dots[longest - n :] if n else "") for text, n in zip(inputs, counts, strict=True)]
-    return found, output.replace("...", dots)
+    terms = [text.replace("...", dots[longest - n :] if n else "") for text, n in zip(inputs, counts, strict=True)]
+    return terms, output.replace("...", dots)
 
 
 def _einsum_back(ct: Any, k: int, inputs: list[str], output: str, operands: list[Any]) -> Any:
@@ -226,13 +226,13 @@ def _einsum_back(ct: Any, k: int, inputs: list[str], output: str, operands: list
     dots = "..." if "..." in target else ""
     source = "..." if "..." in reachable else ""
     terms = ",".join([output, *(text for text, _ in others)])
-    found = np.einsum(f"{terms}->{source}{kept}", ct, *(x for _, x in others))
+    gradient = np.einsum(f"{terms}->{source}{kept}", ct, *(x for _, x in others))
     if unique == letters and kept == unique:
         before, _, _ = target.partition("...")
         if dots and before:  # the axes of `...` stand between letters
-            found = _without_extra(found, operand)
-            found = _moved(found, operand, len(before), len(kept))
-        return unbroadcast(_like_operand(found, operand), operand)
+            gradient = _without_extra(gradient, operand)
+            gradient = _moved(gradient, operand, len(before), len(kept))
+        return unbroadcast(_like_operand(gradient, operand), operand)
     if dots:
         raise NoRule(f"np.einsum: the gradient of operand {target!r}, which repeats or drops letters beside '...'")
     sizes: Shape = shape_of(operand)
@@ -241,9 +241,9 @@ def _einsum_back(ct: Any, k: int, inputs: list[str], output: str, operands: list
     # A letter that no other term has was summed: the same everywhere along it. One that stands twice took a diagonal.
     missing = [unique.index(c) for c in unique if c not in kept]
     for axis in missing:
-        found = np.expand_dims(found, axis)
+        gradient = np.expand_dims(gradient, axis)
     if unique == letters:
-        return broadcast_like(found, operand)
+        return broadcast_like(gradient, operand)
     diagonal = np.einsum(f"{letters}->{unique}", operand)  # only for its shape
     eyes = {}
     for c in unique:
@@ -252,7 +252,7 @@ def _einsum_back(ct: Any, k: int, inputs: list[str], output: str, operands: list
             if not isinstance(size, int):
                 raise NoRule(f"np.einsum: the gradient of {target!r} needs the size of {c!r} to be a number")
             eyes[c] = np.eye(size)
-    return _onto_diagonal(broadcast_like(found, diagonal), letters, unique, eyes)
+    return _onto_diagonal(broadcast_like(gradient, diagonal), letters, unique, eyes)
 
 
 def _like_operand(found: Any, operand: Any) -> Any:

@@ -45,12 +45,12 @@ def _summing(ufunc: np.ufunc, op_type: str, default_axis: int | None) -> Callabl
         result = np.dtype(dtype) if dtype is not None else ufunc.reduce(np.empty(0, x.dtype)).dtype
         if result.kind not in "iuf":
             raise NotStandard(f"{ufunc.__name__}.reduce of {x.dtype}")
-        found = reduced(e, op_type, _kept(e, e.cast(x, result), where, identity), axis, keepdims)
+        reduction = reduced(e, op_type, _kept(e, e.cast(x, result), where, identity), axis, keepdims)
         if initial == identity:
-            return found
+            return reduction
         if not isinstance(initial, int | float):
             raise NotStandard("initial= that is an array")
-        return e.add("Add" if ufunc is np.add else "Mul", found, e.constant(initial, result))
+        return e.add("Add" if ufunc is np.add else "Mul", reduction, e.constant(initial, result))
 
     return rule
 
@@ -67,12 +67,12 @@ def _extremum(op_type: str) -> Callable[..., Operand]:
         e: Emitter, a: Any, axis: Any = None, out: None = None, keepdims: Any = False, initial: Any = None
     ) -> Operand:
         x = e.of_kind(a, "biuf", "extremum")
-        found = reduced(e, op_type, x, axis, keepdims)
+        result = reduced(e, op_type, x, axis, keepdims)
         if initial is None:
-            return found
+            return result
         if not isinstance(initial, int | float) or x.dtype.kind == "b":
             raise NotStandard("initial= that is an array")
-        return e.add(op_type.removeprefix("Reduce"), found, e.constant(initial, x.dtype))
+        return e.add(op_type.removeprefix("Reduce"), result, e.constant(initial, x.dtype))
 
     return rule
 

@@ -76,8 +76,8 @@ class Each(Rule):
 
     def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = dict(zip(argnums, tangents, strict=True))
-        found = self.func(*[given[k] if k in given else np.zeros_like(a) for k, a in enumerate(args)], **kwargs)
-        return tuple(found) if isinstance(ans, (tuple, list)) else found[0]
+        moved = self.func(*[given[k] if k in given else np.zeros_like(a) for k, a in enumerate(args)], **kwargs)
+        return tuple(moved) if isinstance(ans, (tuple, list)) else moved[0]
 
 
 table.add(Each(np.broadcast_arrays, lambda ct, part, k, args, subok=False: unbroadcast(ct, args[k], part)))

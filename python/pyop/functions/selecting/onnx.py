@@ -15,10 +15,10 @@ from ..indexing.onnx import nonzero
 def _select(e: Emitter, condlist: Any, choicelist: Any, default: Any = 0) -> Operand:
     if not all(isinstance(part, list | tuple) for part in (condlist, choicelist)):
         raise NotStandard("select of one array")
-    *choices, found = same_dtype(e, (*choicelist, default))
+    *choices, chosen = same_dtype(e, (*choicelist, default))
     for condition, choice in reversed(list(zip(condlist, choices, strict=True))):
-        found = e.add("Where", e.cast(e.operand(condition), bool), choice, found, dtype=choice.dtype)
-    return found
+        chosen = e.add("Where", e.cast(e.operand(condition), bool), choice, chosen, dtype=choice.dtype)
+    return chosen
 
 
 @standard(np.compress, np.extract)

@@ -42,8 +42,8 @@ def _enveloped(f: Any, slope: Any, part: Any) -> None:
 
     def vjp(ct: Any, ans: Any, v: Any, z: Any) -> Any:
         unit = 1.0 if part is np.real else 1j
-        found = conj(slope(v, z)) * ct - unit * np.sign(part(z)) * np.real(conj(ans) * ct)
-        return found if is_complex(z) is not False else np.real(found)
+        gradient = conj(slope(v, z)) * ct - unit * np.sign(part(z)) * np.real(conj(ans) * ct)
+        return gradient if is_complex(z) is not False else np.real(gradient)
 
     def jvp(t: Any, ans: Any, v: Any, z: Any) -> Any:
         return slope(v, z) * t - np.sign(part(z)) * part(t) * ans

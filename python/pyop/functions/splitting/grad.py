@@ -35,8 +35,8 @@ class Take(Rule):
         return pullback
 
     def jvp(self, argnums: Any, tangents: Any, ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        found = self.func(tangents[0], *args[1:], **kwargs)
-        return tuple(found) if isinstance(ans, (tuple, list)) else found[0]
+        output_tangents = self.func(tangents[0], *args[1:], **kwargs)
+        return tuple(output_tangents) if isinstance(ans, (tuple, list)) else output_tangents[0]
 
 
 def _join_split(cts: Any, ary: Any, indices_or_sections: Any, axis: Any = 0) -> Any:

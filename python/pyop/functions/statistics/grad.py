@@ -29,8 +29,8 @@ def _cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: A
     x = x if rowvar or len(shape_of(m) or ()) == 1 else np.transpose(x)
     x = x - np.mean(x, axis=1, keepdims=True)
     free = (0 if bias else 1) if ddof is None else ddof
-    found = np.matmul(x, np.transpose(conj(x))) / (count(x, 1) - free)
-    return found[0, 0] if len(shape_of(m) or ()) == 1 else found
+    covariance = np.matmul(x, np.transpose(conj(x))) / (count(x, 1) - free)
+    return covariance[0, 0] if len(shape_of(m) or ()) == 1 else covariance
 
 
 @composite(np.corrcoef)
@@ -126,8 +126,8 @@ def _quantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input
     numbers = np.asarray(q)
     if numbers.ndim == 0:
         return _quantile_at(a, float(numbers), axis, keepdims)
-    found = np.stack([_quantile_at(a, float(x), axis, keepdims) for x in numbers.ravel()])
-    return found if numbers.ndim == 1 else np.reshape(found, (*numbers.shape, *np.shape(found)[1:]))
+    quantiles = np.stack([_quantile_at(a, float(x), axis, keepdims) for x in numbers.ravel()])
+    return quantiles if numbers.ndim == 1 else np.reshape(quantiles, (*numbers.shape, *np.shape(quantiles)[1:]))
 
 
 @composite(np.percentile)

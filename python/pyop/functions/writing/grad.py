@@ -43,9 +43,9 @@ def _converted(x: Any, dtype: Any) -> Any:
 
 def _parts(function: Any, args: list[Any], kwargs: dict[str, Any], old: list[Any]) -> tuple[Any, ...]:
     """Return what is written, for each part."""
-    found = _EQUIVALENTS.get(function)
-    if found is not None:
-        return (found(*args, **kwargs),)
+    equivalent = _EQUIVALENTS.get(function)
+    if equivalent is not None:
+        return (equivalent(*args, **kwargs),)
     of = getattr(function, "__self__", None)
     if isinstance(of, np.ufunc) and function.__name__ == "at":
         return (_at(of, *args, **kwargs),)
@@ -89,10 +89,10 @@ def _fill(a: Any, value: Any) -> Any:
 
 
 def _count(x: Any) -> Any:
-    found: Any = 1
+    total: Any = 1
     for n in shape_of(x) or ():
-        found *= n
-    return found
+        total *= n
+    return total
 
 
 def _repeated(values: Any, count: int) -> Any:

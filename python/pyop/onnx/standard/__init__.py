@@ -69,8 +69,8 @@ def emit(emitter: Emitter, function: Any, args: tuple[Any, ...], kwargs: dict[st
     except TypeError as error:
         raise NotStandard(f"no operator of ONNX has these arguments ({error})") from None
     try:
-        found = rule(emitter, *args, **kwargs)
+        results = rule(emitter, *args, **kwargs)
     except (IndexError, TypeError, ValueError) as error:
         # Arguments of a kind that the rule has not thought of.
         raise NotStandard(f"no operator of ONNX has these arguments ({error})") from error
-    return list(found) if isinstance(found, list | tuple) else [found]
+    return list(results) if isinstance(results, list | tuple) else [results]

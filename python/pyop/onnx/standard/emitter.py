@@ -164,10 +164,10 @@ class Emitter:
 
     def of_kind(self, x: Any, kinds: str, what: str) -> Operand:
         """Return an argument as a tensor of one of these kinds of dtype; NotStandard, with what is of it, otherwise."""
-        found = self.operand(x)
-        if found.dtype is None or found.dtype.kind not in kinds:
-            raise NotStandard(f"{what} of {found.dtype}")
-        return found
+        tensor = self.operand(x)
+        if tensor.dtype is None or tensor.dtype.kind not in kinds:
+            raise NotStandard(f"{what} of {tensor.dtype}")
+        return tensor
 
     def cast(self, x: Operand, dtype: Any) -> Operand:
         """Return the same numbers of another dtype."""

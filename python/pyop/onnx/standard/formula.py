@@ -66,10 +66,10 @@ class Formula:
 
     def negative(self) -> Formula:
         """Return where the sign is negative, that of zero too."""
-        found: Formula = (self < 0) | (1 / self < 0)
-        return found
+        mask: Formula = (self < 0) | (1 / self < 0)
+        return mask
 
     def signed(self, sign: Formula) -> Formula:
         """Return the array with the sign of another. By a factor: the Where of onnxruntime loses the sign of zero."""
-        found: Formula = self * (1 - 2 * sign.negative().to(self.x.dtype))
-        return found
+        result: Formula = self * (1 - 2 * sign.negative().to(self.x.dtype))
+        return result

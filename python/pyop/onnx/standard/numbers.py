@@ -30,10 +30,10 @@ _UFUNCS |= {ufunc: ufunc for ufunc in _UFUNCS.values()}
 
 def with_strong_arrays(call: NodeCall) -> tuple[NodeCall, Callable[[Emitter, NodeCall], NodeCall]]:
     """Return the call of the ufunc itself where Python numbers are among its arguments, and what converts these."""
-    found = call.function
-    if not isinstance(found, OnNumbers) or found.fn not in _UFUNCS:
+    function = call.function
+    if not isinstance(function, OnNumbers) or function.fn not in _UFUNCS:
         return call, lambda emitter, call: call
-    numbers = found.numbers
+    numbers = function.numbers
 
     def convert(e: Emitter, call: NodeCall) -> NodeCall:
         others = {x.dtype for x, number in zip(call.args, numbers, strict=True) if number != 1 and _known(x)}
@@ -49,7 +49,7 @@ def with_strong_arrays(call: NodeCall) -> tuple[NodeCall, Callable[[Emitter, Nod
 
         return replace(call, args=tuple(map(one, call.args, numbers)))
 
-    return replace(call, function=_UFUNCS[found.fn]), convert
+    return replace(call, function=_UFUNCS[function.fn]), convert
 
 
 def _known(x: Any) -> bool:
