@@ -248,7 +248,7 @@ def test_compare():
     assert found["nap"].before is None
     assert found["near"].after is None
     assert "new" in str(before.compare(other))
-    with pytest.raises(RuntimeError, match="not over"):
+    with pytest.raises(RuntimeError, match="not ended"):
         before.compare(pyop.profile())
 
 
