@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections import deque
 from typing import Any
 
 import numpy as np
+import pytest
 
 import pyop
+
+
+def runs_itself(f: Any, *arguments: Any, match: str) -> None:
+    """Assert that a compiled function does what `f` does, by running it, and says so once with these words."""
+    want = f(*copy.deepcopy(arguments))
+    with pytest.warns(pyop.RetraceWarning, match=match):
+        got = pyop.compile(f)(*copy.deepcopy(arguments))
+    assert not differs(want, got), differs(want, got)
+
 
 SCALARS = (bool, int, float, complex, np.generic)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..graph.deciding import MOST_NODES, RunItself, checks_results, guard_lines, has_effects
 from ..graph.graph import Graph
-from ..refusals import is_of_state, may_run_itself, of_state
+from ..refusals import is_of_state, may_run_itself, of_state, runs_itself, was_refused
 from .arguments import Argument, input_name
 
 __all__ = [
@@ -40,8 +40,10 @@ _CALLS = (".in_graphs", ".function_effects")  # of Functions, which a function m
 WRITE_INSTEAD = "Write what the error in brackets says"
 
 
-def is_to_run_itself(fn: Callable[..., Any], failure: Exception) -> bool:
+def is_to_run_itself(fn: Callable[..., Any], failure: Exception, changes: bool = False) -> bool:
     """Return whether the function itself is to run where its trace fails so; a derivative would be computed otherwise.
+
+    `changes`: by its code it changes what it holds, which is compiled or done by itself, however it is written.
 
     >>> import numpy as np
     >>> from pyop.compiling.plainly import is_to_run_itself
@@ -53,7 +55,7 @@ def is_to_run_itself(fn: Callable[..., Any], failure: Exception) -> bool:
     """
     module = str(getattr(fn, "__globals__", {}).get("__name__"))
     ours = module.partition(".")[0] == __name__.partition(".")[0]
-    fails = is_of_state(failure)
+    fails = runs_itself(failure) or was_refused(failure) or (changes and is_of_state(failure))
     return fails and not ours and not _is_of_a_derivative(failure)
 
 

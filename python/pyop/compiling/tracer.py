@@ -246,7 +246,8 @@ class Tracer:
             raise failure  # here it keeps its cause, which may have the remedy
 
     def _may_run_itself(self, error: Any) -> bool:
-        return not self.once and plainly.is_to_run_itself(self.fn, error)
+        changes = self.states is not None and self.states.may_change
+        return not self.once and plainly.is_to_run_itself(self.fn, error, changes)
 
     def _call_others(self) -> None:
         """From now on calls of other libraries are nodes."""

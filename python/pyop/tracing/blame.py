@@ -40,22 +40,27 @@ def note_others(error: Exception) -> None:
     code = mine.tb_frame.f_code
     place = place_in(code, mine.tb_lineno)
     at_fault: Any = error
+    refused = was_refused(error) and "no numbers until its graph runs" not in text  # but text, or memory, or a type
+    line = linecache.getline(code.co_filename, mine.tb_lineno).strip()
+    at = f"`{line}` ({place})" if line else place
+    after = [note for note in getattr(error, "__notes__", ()) if note.startswith("after a refusal: ")]
+    at_fault._pyop_refused_at = f" at {at} ({'; '.join([str(error), *after])})"
+    if called is None and ("Value" not in text or refused):
+        return
     remedy = (
         "pyop.compile(f, fallback=True) makes a call of Python of what is not NumPy's, and @pyop.op of a function "
         "around it one whose results are declared"
     )
     if called is None:
-        line = linecache.getline(code.co_filename, mine.tb_lineno).strip()
-        what = f"`{line}` ({place})" if line else f"what is called at {place}"
-        at_fault._pyop_refused_at = f" at {what if line else place} ({error})"
-        if "Value" not in text or (was_refused(error) and "no numbers until its graph runs" not in text):
-            return
-        at_fault._pyop_refused_at = f" at {what if line else place} ({error}; {remedy})"
+        what = at if line else f"what is called at {place}"
+        shown = f" at {at} ({error}; {remedy})"
     else:
         name = getattr(called.f_code, "co_qualname", called.f_code.co_name)
         what = f"{called.f_globals.get('__name__')}.{name}, called at {place},"
         _, here, instead = str(error).partition("; here call ")
-        at_fault._pyop_refused_at = f" ({what} takes no symbolic arrays: {remedy}{here}{instead})"
+        shown = f" ({what} takes no symbolic arrays: {remedy}{here}{instead})"
+    if not refused:
+        at_fault._pyop_refused_at = shown
     error.add_note(f"{what} takes no symbolic arrays: {remedy}")
 
 
