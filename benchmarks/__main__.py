@@ -45,6 +45,7 @@ SUITES = {
     "native": "B15: an op of compiled code on 8 doubles against np.add, ctypes, cffi and numba",
     "entry": "B16, B31: SciPy's quad through a plan's C entry; a plan called from 8 threads of C, and in each way",
     "frameworks_jax": "B21, B35: ops and plans in JAX, against a hand-written callback and an empty jit",
+    "loop_gradients": "B45: gradients of loops that write, compiled, over the same loops compiled",
     "sine": "B28: sin, cos, exp, log and others of float64, compiled, against NumPy's, with the same bits",
     "ode": "B31: whole integrations of solve_ivp, explicit and stiff, against SciPy's",
     "frameworks_tfpt": "B21: a wrapped op in PyTensor and TensorFlow against bindings written by hand",

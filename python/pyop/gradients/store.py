@@ -16,8 +16,9 @@ from .._core import Value, fill_up_call, take_over
 from ..declare.dim import Dim
 from ..declare.spec import Spec
 from ..functions.indexing.spec import getitem
-from .rule import structural
-from .table import NoRule
+from . import table
+from .rule import PerArgument, structural
+from .table import NoRule, Pullback
 from .unbroadcast import primitive, unbroadcast
 
 __all__ = ["Views", "einsum_of", "memory_of", "seen", "store", "written"]
@@ -124,11 +125,33 @@ def _picks_once(key: Any) -> bool:
     return all(x is None or x is Ellipsis or type(x) in (int, Dim) for x in parts)
 
 
-structural(
-    store,
-    (_by_array, _by_value, *(None,) * 3),
-    (_by_array, _forth, *(None,) * 3),
-    ("x", "value", "key", "views", "scalar"),
+class _Store(PerArgument):
+    """A write, by whose adjoint the cotangent is read where it becomes zero: it is read first, so that a graph may write
+    the zeros in place.
+    """
+
+    def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
+        pull = super().vjp(argnums, ans, args, kwargs)
+        if type(ans) is not Value or argnums != (0, 1):
+            return pull
+        by_value, by_array = (PerArgument.vjp(self, (k,), ans, args, kwargs) for k in (1, 0))
+
+        def pullback(ct: Any) -> tuple[Any, ...]:
+            (part,) = by_value(ct)
+            if type(part) is Value and part.shape != () and part.node.function is operator.getitem:
+                part = np.positive(part)  # a copy
+            return (*by_array(ct), part)
+
+        return pullback
+
+
+table.add(
+    _Store(
+        store,
+        (_by_array, _by_value, *(None,) * 3),
+        (_by_array, _forth, *(None,) * 3),
+        ("x", "value", "key", "views", "scalar"),
+    )
 )
 structural(
     written,

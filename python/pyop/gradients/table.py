@@ -147,6 +147,7 @@ class Rule:
 
     narrows = False
     of_parts = False  # indexing
+    pull_onto: Any = None  # of a loop: its pullback, which adds to cotangents that are there already
     sign_symmetric = False  # has `signed` (gradients/rule.py)
     narrow: Rule | None = None
     """The same rule for graphs: takes and returns cotangents that broadcast to what they belong to."""

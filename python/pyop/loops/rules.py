@@ -59,7 +59,16 @@ class _OfLoop(_OfNode):
     func: Loop
 
     def pull(self, args: Sequence[Value], cts: Sequence[Any], wanted: set[int]) -> list[Any]:
-        return walk_back(self.func, args, cts, wanted)
+        return walk_back(self.func, args, cts, wanted, {})
+
+    def adds_to(self, argument: int) -> bool:
+        """Whether the cotangent of an argument is a sum over the iterations, which may begin with one that is given."""
+        return argument >= 2 + self.func.carried
+
+    def pull_onto(self, args: Sequence[Value], cts: Sequence[Any], wanted: set[int], sums: dict[int, Value]) -> Any:
+        """As `pull`, with `sums` added to the cotangents of those arguments."""
+        found = walk_back(self.func, args, cts, wanted, sums)
+        return [sums.get(k) if ct is None else ct for k, ct in enumerate(found)]
 
     def push(self, args: Sequence[Value], tangents: Sequence[Any]) -> list[Any]:
         loop = self.func
@@ -109,7 +118,7 @@ class _OfBranch(_OfNode):
             given = [input_like(made, like, "ct") for like in likes]
             known = {value._key: inputs[start + k] for k, value in enumerate(part.inputs)}
             outputs = copied(part, made, [part._output_leaves()[0][k] for k in shown], known)
-            found = dict(zip(kept, backward(outputs, given, [inputs[k] for k in kept]), strict=True))
+            found = dict(zip(kept, backward(outputs, given, [inputs[k] for k in kept], ()), strict=True))
             made.output([np.zeros_like(inputs[k]) if found[k] is None else found[k] for k in kept])
             parts.append(made)
         inputs_of_each = [*args[1:], *[_fit(cts[k], like) for k, like in zip(shown, likes, strict=True)]]

@@ -25,7 +25,6 @@ from ..graph.sizes import apply
 from ..transforms.reverse import backward
 from .activity import Activity, check_no_effects
 from .bodies import called, copied, input_like, is_fixed, needed, new_counter, place, shapes_read, trip_count
-from .sums import added, gathered
 
 if TYPE_CHECKING:
     from .node import Loop
@@ -36,8 +35,13 @@ _FEW = 4  # iterations of which each is a checkpoint
 _UNKNOWN_SIZE = 1000
 
 
-def walk_back(loop: Loop, args: Sequence[Value], cts: Sequence[Any], wanted: set[int]) -> list[Any]:
-    """One cotangent for each argument of a loop's node; None for zero, and for those that are not `wanted`."""
+def walk_back(
+    loop: Loop, args: Sequence[Value], cts: Sequence[Any], wanted: set[int], sums: dict[int, Value]
+) -> list[Any]:
+    """Return one cotangent for each argument of a loop's node; None for zero, and for those that are not `wanted`.
+
+    `sums` has what those of some arguments that stay in the loop are added to.
+    """
     check_no_effects(loop.body)
     lower, upper, *arrays = args
     carried, constant = arrays[: loop.carried], arrays[loop.carried :]
@@ -49,7 +53,9 @@ def walk_back(loop: Loop, args: Sequence[Value], cts: Sequence[Any], wanted: set
     if only_state:
         body, count, more = _in_segments(type(loop), body, loop.carried, count)
         constant += more
-    found = _Back(type(loop), graph, body, count, carried, constant, only_state).run(cts, {k - 1 for k in wanted})
+    found = _Back(type(loop), graph, body, count, carried, constant, only_state).run(
+        cts, {k - 1 for k in wanted}, {k - 1: x for k, x in sums.items()}
+    )
     return [None, None, *found[: len(arrays)]]
 
 
@@ -130,8 +136,10 @@ class _Back:
         # Of which the derivative of an iteration reads nothing but the shape: by the node that does, and the key.
         self.shapes: dict[tuple[int, int], Value] = {}
 
-    def run(self, cts: Sequence[Any], wanted: set[int]) -> list[Any]:
-        """The cotangents of what is carried and what stays. `wanted` are inputs of the body."""
+    def run(self, cts: Sequence[Any], wanted: set[int], before: dict[int, Value]) -> list[Any]:
+        """Return the cotangents of what is carried and what stays. `wanted` are inputs of the body; `before` has what
+        those of some of them are added to.
+        """
         n = len(self.carried)
         inputs = [None, *self.carried, *self.constant]
         activity = Activity(self.body, n)
@@ -150,13 +158,11 @@ class _Back:
         self.mark = len(one)
         given = [input_like(one, self.after[k - 1], "ct") for k in kept]
         sums = {k: input_like(one, self.inputs[k], "sum") for k in read}
-        parts = backward([self.after[k - 1] for k in kept], given, [self.inputs[k] for k in (*kept, *read)])
+        added_to = [*[None] * len(kept), *sums.values()]
+        parts = backward([self.after[k - 1] for k in kept], given, [self.inputs[k] for k in (*kept, *read)], added_to)
         results: list[Any] = [
-            np.zeros_like(self.inputs[k]) if part is None else gathered(part)
-            for k, part in zip(kept, parts[: len(kept)], strict=True)
-        ]
-        results += [
-            sums[k] if part is None else added(sums[k], part) for k, part in zip(read, parts[len(kept) :], strict=True)
+            np.zeros_like(self.inputs[k]) if part is None else part
+            for k, part in zip((*kept, *read), parts, strict=True)
         ]
         stored = self._stored(results)
         rooms = self._forth(stored)
@@ -164,7 +170,7 @@ class _Back:
             np.zeros_like(self.carried[k - 1]) if cts[k - 1] is None else fit_dtype(cts[k - 1], self.carried[k - 1])
             for k in kept
         ]
-        starts += [np.zeros_like(inputs[k]) for k in read]
+        starts += [before[k] if k in before else np.zeros_like(inputs[k]) for k in read]
         made = self._back([*given, *sums.values()], results, stored, rooms, starts)
         found = dict(zip((*kept, *read), made, strict=True))
         return [found.get(k) if k in wanted else None for k in range(1, len(inputs))]

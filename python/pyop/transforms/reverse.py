@@ -52,13 +52,19 @@ def active_subgraph(outputs: Sequence[Value], inputs: Sequence[Value]) -> list[N
     return nodes
 
 
-def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequence[Value]) -> list[Any]:
-    """Return the cotangents of `inputs` for given ones of `outputs` (None for zero), as Values of the same graph.
+def backward(
+    outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequence[Value], sums: Sequence[Any] | None = None
+) -> list[Any]:
+    """The cotangents of `inputs` for given ones of `outputs` (None for zero), as Values of the same graph.
 
-    Nodes that do not depend on the inputs do not matter. The result is None for an input that the outputs do not depend
-    on. NoRule for a function on the way without a gradient rule.
+    Nodes above the inputs do not matter. None comes back for an input that the outputs do not depend on. A function on
+    the way without a gradient rule is an error.
+
+    With `sums`, those of slices are added in place, as the body of a loop does; where one of them is given for an
+    input, its cotangent is added to that.
     """
-    pending: dict[int, Any] = {}
+    in_place = sums is not None
+    pending: dict[int, Any] = {v._key: x for v, x in zip(inputs, sums or (), strict=False) if x is not None}
     for output, seed in zip(outputs, cotangents, strict=True):
         if seed is not None:
             _accumulate(pending, output, in_graph(seed, output))
@@ -94,7 +100,17 @@ def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequen
                 if part is not None:
                     _accumulate(pending, leaves[k], part)
             continue
-        cts = tuple(map(plain, summed))
+        if in_place and rule.pull_onto is not None:
+            _pull_onto(
+                pending, rule, argnums, call, [_laid_out(plain(c), y) for c, y in zip(found, results, strict=True)]
+            )
+            continue
+        if in_place and rule.of_parts and type(found[0]) is Signed and shape_of(found[0].value) == shape_of(ans):
+            part = part_of_sum(call, found[0], True)
+            if part is not None:
+                _accumulate(pending, part.like, part)
+                continue
+        cts = tuple(map(plain, found))
         ct: Any = call.packed(cts)
         if isinstance(ans, Value):
             rule = rule.narrow or rule
@@ -104,7 +120,7 @@ def backward(outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequen
             ct = tuple([_laid_out(c, y) for c, y in zip(cts, results, strict=True)])
         if isinstance(ct, Scalar) and any(isinstance(arg, Dim) for arg in call.args):
             ct = ans.graph.constant(ct.array())  # sizes are numbers only beside Values
-        part = part_of_sum(call, ct) if rule.of_parts else None
+        part = part_of_sum(call, ct, in_place) if rule.of_parts else None
         if part is not None:
             _accumulate(pending, part.like, part)
             continue
@@ -139,6 +155,23 @@ def _accumulate(pending: dict[int, Any], value: Value, ct: Any) -> None:
     if before is not None:
         ct = in_sum(before, ct) if type(before) is Parts or type(ct) is Parts else total(before, ct)
     pending[value._key] = ct
+
+
+def _pull_onto(pending: dict[int, Any], rule: Any, argnums: tuple[int, ...], call: NodeCall, cts: list[Any]) -> None:
+    """Add the cotangents of the arguments of a loop, which itself adds to those of what stays in it."""
+    args = call.args
+    sums: dict[int, Value] = {}
+    for k in argnums:
+        value = args[k]
+        if rule.adds_to(k) and all(args[j] is not value for j in sums):
+            before = _laid_out(plain(_made(pending.get(value._key))), value)
+            if before is not None and before.dtype == value.dtype:
+                sums[k] = before
+                del pending[value._key]
+    found = rule.pull_onto(args, cts, set(argnums), sums)
+    for k in argnums:
+        if found[k] is not None:
+            _accumulate(pending, args[k], found[k])
 
 
 def _made(ct: Any) -> Any:

@@ -50,8 +50,10 @@ def _without_axes(name: str, rule: Any) -> Any:
 
 def _matmul_left(ct: Any, ans: Any, a: Any, b: Any, **kw: Any) -> Any:
     m, n = _ndim(a, "np.matmul"), _ndim(b, "np.matmul")
+    if n == m == 1:
+        return fit_dtype(ct * conj(b), a)  # as long as `a`, or there is no product
     if n == 1:
-        return unbroadcast(ct * conj(b) if m == 1 else ct[..., None] * conj(b), a)
+        return unbroadcast(ct[..., None] * conj(b), a)
     if m == 1:
         return unbroadcast(np.matmul(conj(b), ct[..., None])[..., 0], a)
     return unbroadcast(np.matmul(ct, _h(b)), a)
@@ -59,8 +61,10 @@ def _matmul_left(ct: Any, ans: Any, a: Any, b: Any, **kw: Any) -> Any:
 
 def _matmul_right(ct: Any, ans: Any, a: Any, b: Any, **kw: Any) -> Any:
     m, n = _ndim(a, "np.matmul"), _ndim(b, "np.matmul")
+    if m == n == 1:
+        return fit_dtype(conj(a) * ct, b)
     if m == 1:
-        return unbroadcast(conj(a) * ct if n == 1 else conj(a)[:, None] * ct[..., None, :], b)
+        return unbroadcast(conj(a)[:, None] * ct[..., None, :], b)
     if n == 1:
         return unbroadcast(np.matmul(_h(a), ct[..., None])[..., 0], b)
     return unbroadcast(np.matmul(_h(a), ct), b)
