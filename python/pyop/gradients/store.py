@@ -126,8 +126,8 @@ def _picks_once(key: Any) -> bool:
 
 
 class _Store(PerArgument):
-    """A write, by whose adjoint the cotangent is read where it becomes zero: it is read first, so that a graph may write
-    the zeros in place.
+    """A write. Its adjoint reads the cotangent where it then becomes zero, in that order, so that a graph may write the
+    zeros in place.
     """
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:

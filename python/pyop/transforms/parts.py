@@ -12,6 +12,8 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from .._core import Value
 from ..declare.dim import Dim
 from ..gradients.adjoints import MOST_PARTS, is_basic, put
@@ -26,6 +28,7 @@ from ..graph.sizes import apply
 __all__ = ["Parts", "in_sum", "part_of_sum"]
 
 _Part = tuple[Value, Any]  # a cotangent, and the key where it belongs
+_FEW = 8  # elements of an array that is put together of single numbers
 _SMALL = 64  # elements of an array whose sums of parts are best computed in one step
 
 
@@ -74,6 +77,10 @@ class Parts:
                 whole = term if whole is None else total(whole, term)
         if whole is None:
             shape = self.like.shape
+            if shape is not None and len(shape) == 1 and type(shape[0]) is int and shape[0] <= _FEW:
+                single = self._by_element(parts, shape[0])
+                if single is not None:
+                    return single, []
             known = shape is not None and all(type(size) is int for size in shape) and prod(shape) <= _SMALL
             if known and all(map(_is_known, _items(key)) for _, key in parts):
                 return self._summed([(plain(ct), key) for ct, key in parts]), []
@@ -85,6 +92,18 @@ class Parts:
         if type(whole) is Scalar:
             whole = self.like.graph.constant(whole.array())
         return whole if _fills(whole, self.like) else broadcast_like(whole, self.like), parts
+
+    def _by_element(self, parts: list[tuple[Any, Any]], n: int) -> Any:
+        """Return the parts of an array of `n` elements, put together of sums of single numbers, if they are that."""
+        sums: list[Any] = [None] * n
+        for ct, key in parts:
+            items = _items(key)
+            if len(items) != 1 or type(items[0]) is not int or not -n <= items[0] < n:
+                return None
+            k = items[0] % n
+            sums[k] = ct if sums[k] is None else total(sums[k], ct)
+        zero = self.like.graph.constant(np.zeros((), self.like.dtype))
+        return np.stack([zero if x is None else plain(x) for x in sums])
 
     def _summed(self, parts: list[_Part]) -> Any:
         whole = None
