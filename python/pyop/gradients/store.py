@@ -21,7 +21,7 @@ from .rule import PerArgument, structural
 from .table import NoRule, Pullback
 from .unbroadcast import primitive, unbroadcast
 
-__all__ = ["Views", "einsum_of", "memory_of", "seen", "store", "written"]
+__all__ = ["Views", "einsum_of", "memory_of", "picks_once", "seen", "store", "written"]
 
 # The functions of which each makes a view of what the one before gives: the function, its arguments behind the array,
 # its options, and which of its results is meant (-1: the one).
@@ -114,12 +114,12 @@ def _forth(t: Any, ans: Any, x: Any, value: Any, key: Any, views: Views = (), sc
 
 def _by_value(ct: Any, ans: Any, x: Any, value: Any, key: Any, views: Views = (), scalar: bool = False) -> Any:
     _check_elements(views)
-    part = seen(ct, views)[key] if type(ct) is Value and _picks_once(key) else written(ct, key, views)
+    part = seen(ct, views)[key] if type(ct) is Value and picks_once(key) else written(ct, key, views)
     return unbroadcast(part, value)
 
 
-def _picks_once(key: Any) -> bool:
-    """Return whether an index is of integers and slices, which pick no element twice."""
+def picks_once(key: Any) -> bool:
+    """Whether an index is of integers and slices, which pick no element twice."""
     items = key if isinstance(key, tuple) else (key,)
     parts = [part for x in items for part in ((x.start, x.stop, x.step) if type(x) is slice else (x,))]
     return all(x is None or x is Ellipsis or type(x) in (int, Dim) for x in parts)

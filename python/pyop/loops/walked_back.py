@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from math import isqrt, prod
+from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,11 +20,12 @@ from ..gradients.store import store
 from ..gradients.table import NoRule
 from ..gradients.unbroadcast import fit_dtype, number_of
 from ..graph.graph import Graph
-from ..graph.node_call import declared_spec
+from ..graph.node_call import call_of, declared_spec
 from ..graph.sizes import apply
 from ..transforms.reverse import backward
 from .activity import Activity, check_no_effects
 from .bodies import called, copied, input_like, is_fixed, needed, new_counter, place, shapes_read, trip_count
+from .restored import Versions, copied_back, size_of_all, versions_of
 
 if TYPE_CHECKING:
     from .node import Loop
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["walk_back"]
 
 _FEW = 4  # iterations of which each is a checkpoint
-_UNKNOWN_SIZE = 1000
+_CHEAP = (operator.getitem, np.add, np.subtract, np.multiply, np.divide, np.negative, np.positive)
 
 
 def walk_back(
@@ -135,6 +136,7 @@ class _Back:
         self.only_state = only_state
         # Of which the derivative of an iteration reads nothing but the shape: by the node that does, and the key.
         self.shapes: dict[tuple[int, int], Value] = {}
+        self.arrays: dict[int, Versions] = {}  # which are not stored, but restored; by their inputs
 
     def run(self, cts: Sequence[Any], wanted: set[int], before: dict[int, Value]) -> list[Any]:
         """Return the cotangents of what is carried and what stays. `wanted` are inputs of the body; `before` has what
@@ -165,13 +167,13 @@ class _Back:
             for k, part in zip((*kept, *read), parts, strict=True)
         ]
         stored = self._stored(results)
-        rooms = self._forth(stored)
+        ends, rooms = self._forth(stored)
         starts = [
             np.zeros_like(self.carried[k - 1]) if cts[k - 1] is None else fit_dtype(cts[k - 1], self.carried[k - 1])
             for k in kept
         ]
         starts += [before[k] if k in before else np.zeros_like(inputs[k]) for k in read]
-        made = self._back([*given, *sums.values()], results, stored, rooms, starts)
+        made = self._back([*given, *sums.values()], results, stored, rooms, starts, ends)
         found = dict(zip((*kept, *read), made, strict=True))
         return [found.get(k) if k in wanted else None for k in range(1, len(inputs))]
 
@@ -180,8 +182,7 @@ class _Back:
     def _stored(self, results: Sequence[Value]) -> list[Value]:
         """The Values of an iteration that its derivative needs."""
         one, n = self.one, len(self.carried)
-        states = {value._key for value in self.inputs[1 : n + 1]}
-        varies = set(states)
+        varies = {value._key for value in self.inputs[1 : n + 1]}
         for index in range(self.mark):
             node = one[index]
             if any(value._key in varies for value in node.inputs):
@@ -198,23 +199,17 @@ class _Back:
                 elif value.node.index < self.mark:
                     front[value._key] = value
         front |= {value._key: value for value in results if value.node.index < self.mark}
-        waiting = [value for key, value in front.items() if key in varies]
-        few: dict[int, Value] = {}
-        seen = set()
-        while waiting and not self.only_state:
-            value = waiting.pop()
-            if value._key in seen or value._key not in varies:
-                continue
-            seen.add(value._key)
-            if value._key in states or is_fixed(value, one, n):
-                few[value._key] = value
-            else:
-                waiting += value.node.inputs
-        reached = needed(one, [value for key, value in front.items() if key in varies], ())
-        whole = {
-            value._key: value for value in self.inputs[1 : n + 1] if value.node.index in reached or value._key in front
-        }
-        chosen = whole if self.only_state or _bytes(whole) < _bytes(few) else few
+        whole = self._states_for(front, varies)
+        if self.only_state:
+            chosen = whole
+        else:
+            few = self._few(front, varies, set())
+            chosen = whole if size_of_all([*whole.values()]) < size_of_all([*few.values()]) else few
+            self._find_arrays(chosen)
+            if self.arrays:
+                for node in (value.node for array in self.arrays.values() for value in (*array.old, *array.before)):
+                    front |= {value._key: value for value in node.inputs if value.node.index < self.mark}
+                chosen = self._few(front, varies, {x._key for array in self.arrays.values() for x in array.versions})
         for value in chosen.values():
             if not is_fixed(value, one, n):
                 raise NoRule(
@@ -223,12 +218,55 @@ class _Back:
                 )
         return list(chosen.values())
 
+    def _states_for(self, front: dict[int, Value], varies: set[int]) -> dict[int, Value]:
+        """Return what is carried of which these are computed."""
+        one, n = self.one, len(self.carried)
+        reached = needed(one, [value for key, value in front.items() if key in varies], ())
+        states = self.inputs[1 : n + 1]
+        return {value._key: value for value in states if value.node.index in reached or value._key in front}
+
+    def _few(self, front: dict[int, Value], varies: set[int], free: set[int]) -> dict[int, Value]:
+        """Return what these are computed of, as near to them as dtype and shape are known. What is `free` is there
+        anyway, and so is what is read of it, and sums and products of that.
+        """
+        one, n = self.one, len(self.carried)
+        states = {value._key for value in self.inputs[1 : n + 1]}
+        there = set(free)
+        for index in range(self.mark if free else 0):
+            node = one[index]
+            cheap = node.kind == "py" and call_of(node).function in _CHEAP
+            if cheap and all(x._key in there or x._key not in varies for x in node.inputs):
+                there.update(value._key for value in node.outputs)
+        waiting = [value for key, value in front.items() if key in varies]
+        few: dict[int, Value] = {}
+        seen = set()
+        while waiting:
+            value = waiting.pop()
+            if value._key in seen or value._key not in varies or value._key in there:
+                continue
+            seen.add(value._key)
+            if value._key in states or is_fixed(value, one, n):
+                few[value._key] = value
+            else:
+                waiting += value.node.inputs
+        return few
+
+    def _find_arrays(self, chosen: dict[int, Value]) -> None:
+        """Find what is chosen to be stored and need not be: parts of it that are written over will do."""
+        for k in range(1, len(self.carried) + 1):
+            start, end = self.inputs[k], self.after[k - 1]
+            found = versions_of(self.one, start, end, len(self.carried))
+            if found is not None and any(value._key in chosen for value in found.versions):
+                found.link(self.one)
+                self.arrays[k] = found
+
     # --- the two loops
 
-    def _forth(self, stored: list[Value]) -> list[Value]:
-        """Run the loop again, and return what it has stored."""
+    def _forth(self, stored: list[Value]) -> tuple[list[Value], list[Value]]:
+        """Run the loop again, and return what is carried in the end, and what it has stored."""
+        stored, n_stored = [*stored, *(x for array in self.arrays.values() for x in array.old)], len(stored)
         if not stored:
-            return []
+            return [], []
         n, body = len(self.carried), Graph(name="body")
         number = new_counter(body, [self.one])
         states = [input_like(body, value) for value in self.inputs[1 : n + 1]]
@@ -244,41 +282,62 @@ class _Back:
         held = [input_like(body, value, "room") for value in rooms]
         rest = [input_like(body, value) for value in self.inputs[n + 1 :]]
         known = {old._key: new for old, new in zip(self.inputs, (number, *states, *rest), strict=True)}
-        made = copied(self.one, body, [*self.after, *stored], known)
         where = place(number)
-        after = [
-            apply(store, (whole, item, where, (), bool(item._is_scalar)), {}, whole.spec, name="store", scalar=False)
-            for whole, item in zip(held, made[n:], strict=True)
-        ]
-        body.output([*made[:n], *after])
+        after: list[Any] = [None] * len(rooms)
+
+        def keep(k: int) -> None:
+            (item,) = copied(self.one, body, [stored[k]], known)
+            scalar = bool(item._is_scalar)
+            if after[k] is None:
+                spec = held[k].spec
+                after[k] = apply(store, (held[k], item, where, (), scalar), {}, spec, name="store", scalar=False)
+
+        # What a write overwrites is stored before it, and so is all that was read before it.
+        writes = [pair for array in self.arrays.values() for pair in zip(array.old, array.versions[1:], strict=True)]
+        for old, later in sorted(writes, key=lambda pair: pair[1].node.index):
+            for k, x in enumerate(stored):
+                if x is old or (k < n_stored and x.node.index < later.node.index):
+                    keep(k)
+        made = copied(self.one, body, self.after, known)
+        for k in range(len(rooms)):
+            keep(k)
+        body.output([*made, *after])
         loop = self.kind(body, n + len(rooms))
         starts = [*self.carried, *rooms]
-        return called(self.graph, loop, [_count(0), _count(self.count), *starts, *self.constant], starts)[n:]
+        found = called(self.graph, loop, [_count(0), _count(self.count), *starts, *self.constant], starts)
+        return found[:n], found[n:]
 
     def _back(
-        self, given: list[Value], results: list[Value], stored: list[Value], rooms: list[Value], starts: list[Any]
-    ) -> list[Value]:
+        self, given: list[Value], results: list[Value], stored: list[Value], rooms: list[Value], starts: list[Any],
+        ends: list[Value],
+    ) -> list[Value]:  # fmt: skip
         n, body = len(self.carried), Graph(name="body")
         number = new_counter(body, [self.one])
         now = [input_like(body, value) for value in given]
+        lasts = {k: input_like(body, array.versions[-1]) for k, array in self.arrays.items()}
         held = [input_like(body, value, "room") for value in rooms]
         rest = [input_like(body, value) for value in self.inputs[n + 1 :]]
         known = {old._key: new for old, new in zip(given, now, strict=True)}
+        known |= {array.versions[-1]._key: lasts[k] for k, array in self.arrays.items()}
         known |= {old._key: new for old, new in zip(self.inputs[n + 1 :], rest, strict=True)}
         known[self.inputs[0]._key] = number
         where = place(number)
-        for value, whole in zip(stored, held, strict=True):
+        of_arrays = [x for array in self.arrays.values() for x in array.given]
+        for value, whole in zip([*stored, *of_arrays], held, strict=True):
             scalar = value.shape == ()
             item = apply(operator.getitem, (whole, where), {}, declared_spec(value), name="item", scalar=scalar)
             known[value._key] = item
         blanks = {value.spec: value for value in (*rest, *now)}
         blanks |= {spec: self._blank(body, spec) for spec in {x.spec for x in self.shapes.values()} - blanks.keys()}
         instead = {where: blanks[value.spec] for where, value in self.shapes.items()}
-        body.output(copied(self.one, body, results, known, instead))
-        loop = self.kind(body, len(given), -1)
+        arrays = [*self.arrays.values()]
+        made = copied_back(self.one, body, results, known, instead, self.mark, arrays)
+        body.output([*made, *[known[array.versions[0]._key] for array in arrays]])
+        loop = self.kind(body, len(given) + len(arrays), -1)
         last = self.count - 1
+        starts = [*starts, *[ends[k - 1] for k in self.arrays]]
         inputs = [_count(last), _count(-1), *starts, *rooms, *self.constant]
-        return called(self.graph, loop, inputs, starts)
+        return called(self.graph, loop, inputs, starts)[: len(given)]
 
     def _blank(self, body: Graph, spec: Any) -> Value:
         """What has the shape of a Value that is read for nothing else."""
@@ -295,11 +354,3 @@ def _count(number: Any) -> Any:
 def _room_spec(value: Value, count: Any) -> Any:
     spec = declared_spec(value)
     return type(spec)(spec.dtype, (count, *(spec.shape or ())))
-
-
-def _bytes(values: dict[int, Value]) -> int:
-    found = 0
-    for value in values.values():
-        sizes = [size if isinstance(size, int) else _UNKNOWN_SIZE for size in value.shape or (None,)]
-        found += prod(sizes) * (8 if value.dtype is None else value.dtype.itemsize)
-    return found
