@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import pyop
+from tests.loops import writing
 from tests.loops.programs import MORE, by_complex_steps, function, program
 
 X = np.array([0.5, -1.25, 2.0, 3.5])
@@ -199,6 +200,12 @@ def test_generated(seed):
         steps = np.eye(len(Y)) * 1e-6
         differences = [(by_complex_steps(f, Y + step) - by_complex_steps(f, Y - step)) / 2e-6 for step in steps]
         assert np.allclose(pyop.compile(pyop.hessian(f))(Y), differences, rtol=1e-5, atol=1e-4), text
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_loops_that_write(seed):
+    assert not writing.differs(seed), writing.made(seed)
+    assert seed % 6 or not writing.second_differs(seed), writing.made(seed)
 
 
 @pytest.mark.parametrize("name", MORE)
