@@ -96,6 +96,8 @@ class _Writer:
                 self.add(depth + 1, f"{self.pick('a', 'b')}[{i}, {j}] *= 0.9")
         elif self.r.random() < 0.4:
             self.add(depth, "a, b = b, a")
+        elif self.r.random() < 0.5:
+            self.add(depth, f"v = np.tanh(0.4 * {name} @ w[{i}] + v)")
         else:
             self.add(depth, f"v[:] = 0.5 * np.tanh({name} @ w[{i}]) + 0.2 * v")
 

@@ -136,6 +136,7 @@ class _Back:
         self.only_state = only_state
         # Of which the derivative of an iteration reads nothing but the shape: by the node that does, and the key.
         self.shapes: dict[tuple[int, int], Value] = {}
+        self.behind: dict[int, Value] = {}  # by what is stored, with what it becomes: one more is stored of it
         self.arrays: dict[int, Versions] = {}  # which are not stored, but restored; by their inputs
 
     def run(self, cts: Sequence[Any], wanted: set[int], before: dict[int, Value]) -> list[Any]:
@@ -204,19 +205,36 @@ class _Back:
             chosen = whole
         else:
             few = self._few(front, varies, set())
-            chosen = whole if size_of_all([*whole.values()]) < size_of_all([*few.values()]) else few
+            self._find_pairs(few)
+            apart = [value for key, value in few.items() if key not in {x._key for x in self.behind.values()}]
+            if size_of_all([*whole.values()]) < size_of_all(apart):
+                self.behind.clear()
+                chosen = whole
+            else:
+                chosen = few
             self._find_arrays(chosen)
             if self.arrays:
                 for node in (value.node for array in self.arrays.values() for value in (*array.old, *array.before)):
                     front |= {value._key: value for value in node.inputs if value.node.index < self.mark}
                 chosen = self._few(front, varies, {x._key for array in self.arrays.values() for x in array.versions})
+                self._find_pairs(chosen)
         for value in chosen.values():
             if not is_fixed(value, one, n):
                 raise NoRule(
                     f"the derivative of a loop stores what it carries, and of that dtype or shape is not known "
                     f"({value.spec}): give its start a dtype and a shape"
                 )
-        return list(chosen.values())
+        twice = {value._key for value in self.behind.values()}
+        return [value for key, value in chosen.items() if key not in twice]
+
+    def _find_pairs(self, chosen: dict[int, Value]) -> None:
+        """Find what is chosen to be stored both before and behind an iteration: what is behind one is before the
+        next.
+        """
+        self.behind.clear()
+        for start, end in zip(self.inputs[1:], self.after, strict=False):
+            if {start._key, end._key} <= chosen.keys() and start._key != end._key and start.spec == end.spec:
+                self.behind[start._key] = end
 
     def _states_for(self, front: dict[int, Value], varies: set[int]) -> dict[int, Value]:
         """Return what is carried of which these are computed."""
@@ -271,14 +289,17 @@ class _Back:
         number = new_counter(body, [self.one])
         states = [input_like(body, value) for value in self.inputs[1 : n + 1]]
         known_size = self.count if isinstance(self.count, int) else None
-        count = self.graph.constant(np.asarray(self.count, np.int64)) if known_size is not None else self.count
-        rooms = [
-            apply(
-                room, (count, value.dtype, tuple(value.shape or ()), known_size), {},
-                _room_spec(value, known_size), name="room", scalar=False, graph=self.graph,
-            )
-            for value in stored
-        ]  # fmt: skip
+        rooms = []
+        for value in stored:
+            more = int(value._key in self.behind)
+            size = None if known_size is None else known_size + more
+            count = self.count + more if size is None else self.graph.constant(np.asarray(size, np.int64))
+            given, spec = (count, value.dtype, tuple(value.shape or ()), size), _room_spec(value, size)
+            made = apply(room, given, {}, spec, name="room", scalar=False, graph=self.graph)
+            if more:
+                k = next(k for k, x in enumerate(self.inputs) if x._key == value._key)
+                made = _with_item(made, self.carried[k - 1], 0)
+            rooms.append(made)
         held = [input_like(body, value, "room") for value in rooms]
         rest = [input_like(body, value) for value in self.inputs[n + 1 :]]
         known = {old._key: new for old, new in zip(self.inputs, (number, *states, *rest), strict=True)}
@@ -286,17 +307,17 @@ class _Back:
         after: list[Any] = [None] * len(rooms)
 
         def keep(k: int) -> None:
-            (item,) = copied(self.one, body, [stored[k]], known)
-            scalar = bool(item._is_scalar)
             if after[k] is None:
-                spec = held[k].spec
-                after[k] = apply(store, (held[k], item, where, (), scalar), {}, spec, name="store", scalar=False)
+                end = self.behind.get(stored[k]._key)
+                (item,) = copied(self.one, body, [stored[k] if end is None else end], known)
+                after[k] = _with_item(held[k], item, where if end is None else where + 1)
 
         # What a write overwrites is stored before it, and so is all that was read before it.
         writes = [pair for array in self.arrays.values() for pair in zip(array.old, array.versions[1:], strict=True)]
         for old, later in sorted(writes, key=lambda pair: pair[1].node.index):
             for k, x in enumerate(stored):
-                if x is old or (k < n_stored and x.node.index < later.node.index):
+                early = k < n_stored and x._key not in self.behind and x.node.index < later.node.index
+                if x is old or early:
                     keep(k)
         made = copied(self.one, body, self.after, known)
         for k in range(len(rooms)):
@@ -325,8 +346,10 @@ class _Back:
         of_arrays = [x for array in self.arrays.values() for x in array.given]
         for value, whole in zip([*stored, *of_arrays], held, strict=True):
             scalar = value.shape == ()
-            item = apply(operator.getitem, (whole, where), {}, declared_spec(value), name="item", scalar=scalar)
-            known[value._key] = item
+            for x, at in ((value, where), (self.behind.get(value._key), where + 1)):
+                if x is not None:
+                    item = apply(operator.getitem, (whole, at), {}, declared_spec(x), name="item", scalar=scalar)
+                    known[x._key] = item
         blanks = {value.spec: value for value in (*rest, *now)}
         blanks |= {spec: self._blank(body, spec) for spec in {x.spec for x in self.shapes.values()} - blanks.keys()}
         instead = {where: blanks[value.spec] for where, value in self.shapes.items()}
@@ -345,6 +368,13 @@ class _Back:
             return body.constant(np.zeros(spec.shape, spec.dtype))
         made: Value = apply(np.zeros, (spec.shape, spec.dtype), {}, spec, name="zeros", graph=body)
         return made
+
+
+def _with_item(whole: Value, item: Value, where: Any) -> Value:
+    """Return a room in which an entry is stored."""
+    given = whole, item, where, (), bool(item._is_scalar)
+    made: Value = apply(store, given, {}, whole.spec, name="store", scalar=False)
+    return made
 
 
 def _count(number: Any) -> Any:

@@ -65,6 +65,8 @@ def _matmul_right(ct: Any, ans: Any, a: Any, b: Any, **kw: Any) -> Any:
         return fit_dtype(conj(a) * ct, b)
     if m == 1:
         return unbroadcast(conj(a)[:, None] * ct[..., None, :], b)
+    if n == 1 and m == 2:
+        return fit_dtype(np.matmul(ct, conj(a)), b)
     if n == 1:
         return unbroadcast(np.matmul(_h(a), ct[..., None])[..., 0], b)
     return unbroadcast(np.matmul(_h(a), ct), b)
