@@ -61,6 +61,7 @@ class Graph(GraphBase):
         "_overflows",
         "_plans",
         "_read_only_outputs",
+        "_reruns",
         "_rolling",
         "_sizes",
         "_twins",
@@ -84,6 +85,8 @@ class Graph(GraphBase):
     _absorbed: tuple[tuple[int, int], ...]
     # The counters of loops whose bodies are written down: by the name that stands for the number, their nodes.
     _counters: dict[str, int]
+    # The results of loops that derivatives have run again, and of these runs, by node and output (loops/reruns.py).
+    _reruns: dict[tuple[int, int], tuple[int, int]]
     # How large the ints of loops may be (loops/numbers.py), if there are any; whether one may be no int64.
     _sizes: Any
     _overflows: bool
@@ -103,7 +106,7 @@ class Graph(GraphBase):
         self._plans = {}
         self._kept = []
         self._known, self._extents = {}, {}
-        self._twins, self._counters = None, {}
+        self._twins, self._counters, self._reruns = None, {}, {}
         self._absorbed = ()
         self._deciding = self._outcomes = None
         self._rolling, self._numbers = [], set()

@@ -34,7 +34,7 @@ class _OfNode(Rule):
             cts = list(ct) if several else [ct]
 
             def back(given: Sequence[Value], cts: Sequence[Any]) -> list[Any]:
-                found = self.pull(given, cts, set(argnums))
+                found = self.pull(given, cts, set(argnums), ans)
                 return [found[k] for k in argnums]
 
             return tuple(_in_graph(back, args, cts))
@@ -46,8 +46,8 @@ class _OfNode(Rule):
         found = _in_graph(self.push, args, full)
         return tuple(found) if isinstance(ans, (tuple, list)) else found[0]
 
-    def pull(self, args: Sequence[Value], cts: Sequence[Any], wanted: set[int]) -> list[Any]:
-        """The cotangents of the arguments."""
+    def pull(self, args: Sequence[Value], cts: Sequence[Any], wanted: set[int], ans: Any) -> list[Any]:
+        """The cotangents of the arguments; `ans` are the results, if they are Values."""
         raise NotImplementedError
 
     def push(self, args: Sequence[Value], tangents: Sequence[Any]) -> list[Any]:
@@ -58,16 +58,18 @@ class _OfNode(Rule):
 class _OfLoop(_OfNode):
     func: Loop
 
-    def pull(self, args: Sequence[Value], cts: Sequence[Any], wanted: set[int]) -> list[Any]:
-        return walk_back(self.func, args, cts, wanted, {})
+    def pull(self, args: Sequence[Value], cts: Sequence[Any], wanted: set[int], ans: Any) -> list[Any]:
+        return walk_back(self.func, args, cts, wanted, {}, ans if isinstance(ans, (tuple, list)) else [ans])
 
     def adds_to(self, argument: int) -> bool:
         """Whether the cotangent of an argument is a sum over the iterations, which may begin with one that is given."""
         return argument >= 2 + self.func.carried
 
-    def pull_onto(self, args: Sequence[Value], cts: Sequence[Any], wanted: set[int], sums: dict[int, Value]) -> Any:
+    def pull_onto(
+        self, args: Sequence[Value], cts: Sequence[Any], wanted: set[int], results: Any, sums: dict[int, Value]
+    ) -> Any:
         """As `pull`, with `sums` added to the cotangents of those arguments."""
-        found = walk_back(self.func, args, cts, wanted, sums)
+        found = walk_back(self.func, args, cts, wanted, sums, results)
         return [sums.get(k) if ct is None else ct for k, ct in enumerate(found)]
 
     def push(self, args: Sequence[Value], tangents: Sequence[Any]) -> list[Any]:
@@ -102,7 +104,7 @@ class _OfLoop(_OfNode):
 class _OfBranch(_OfNode):
     func: Branch
 
-    def pull(self, args: Sequence[Value], cts: Sequence[Any], wanted: set[int]) -> list[Any]:
+    def pull(self, args: Sequence[Value], cts: Sequence[Any], wanted: set[int], ans: Any) -> list[Any]:
         truth, graph = args[0], args[0].graph
         check_no_effects(self.func.yes, self.func.no)
         first = len(self.func.yes.inputs)

@@ -25,6 +25,7 @@ from ..graph.sizes import apply
 from ..transforms.reverse import backward
 from .activity import Activity, check_no_effects
 from .bodies import called, copied, input_like, is_fixed, needed, new_counter, place, shapes_read, trip_count
+from .reruns import note_rerun, without_first_runs
 from .restored import Versions, copied_back, size_of_all, versions_of
 
 if TYPE_CHECKING:
@@ -37,11 +38,11 @@ _CHEAP = (operator.getitem, np.add, np.subtract, np.multiply, np.divide, np.nega
 
 
 def walk_back(
-    loop: Loop, args: Sequence[Value], cts: Sequence[Any], wanted: set[int], sums: dict[int, Value]
+    loop: Loop, args: Sequence[Value], cts: Sequence[Any], wanted: set[int], sums: dict[int, Value], ans: Sequence[Any]
 ) -> list[Any]:
     """Return one cotangent for each argument of a loop's node; None for zero, and for those that are not `wanted`.
 
-    `sums` has what those of some arguments that stay in the loop are added to.
+    `sums` has what those of some arguments that stay in the loop are added to; `ans` are the results.
     """
     check_no_effects(loop.body)
     lower, upper, *arrays = args
@@ -54,9 +55,10 @@ def walk_back(
     if only_state:
         body, count, more = _in_segments(type(loop), body, loop.carried, count)
         constant += more
-    found = _Back(type(loop), graph, body, count, carried, constant, only_state).run(
-        cts, {k - 1 for k in wanted}, {k - 1: x for k, x in sums.items()}
-    )
+    back = _Back(type(loop), graph, body, count, carried, constant, only_state)
+    found = back.run(cts, {k - 1 for k in wanted}, {k - 1: x for k, x in sums.items()})
+    if back.ends and type(ans[0]) is Value:
+        note_rerun(ans, back.ends)
     return [None, None, *found[: len(arrays)]]
 
 
@@ -137,6 +139,7 @@ class _Back:
         # Of which the derivative of an iteration reads nothing but the shape: by the node that does, and the key.
         self.shapes: dict[tuple[int, int], Value] = {}
         self.behind: dict[int, Value] = {}  # by what is stored, with what it becomes: one more is stored of it
+        self.ends: list[Value] = []  # what is carried behind the last iteration, where the loop was run again
         self.arrays: dict[int, Versions] = {}  # which are not stored, but restored; by their inputs
 
     def run(self, cts: Sequence[Any], wanted: set[int], before: dict[int, Value]) -> list[Any]:
@@ -167,14 +170,16 @@ class _Back:
             np.zeros_like(self.inputs[k]) if part is None else part
             for k, part in zip((*kept, *read), parts, strict=True)
         ]
+        if one._reruns:
+            results = without_first_runs(one, results)
         stored = self._stored(results)
-        ends, rooms = self._forth(stored)
+        self.ends, rooms = self._forth(stored)
         starts = [
             np.zeros_like(self.carried[k - 1]) if cts[k - 1] is None else fit_dtype(cts[k - 1], self.carried[k - 1])
             for k in kept
         ]
         starts += [before[k] if k in before else np.zeros_like(inputs[k]) for k in read]
-        made = self._back([*given, *sums.values()], results, stored, rooms, starts, ends)
+        made = self._back([*given, *sums.values()], results, stored, rooms, starts)
         found = dict(zip((*kept, *read), made, strict=True))
         return [found.get(k) if k in wanted else None for k in range(1, len(inputs))]
 
@@ -329,9 +334,8 @@ class _Back:
         return found[:n], found[n:]
 
     def _back(
-        self, given: list[Value], results: list[Value], stored: list[Value], rooms: list[Value], starts: list[Any],
-        ends: list[Value],
-    ) -> list[Value]:  # fmt: skip
+        self, given: list[Value], results: list[Value], stored: list[Value], rooms: list[Value], starts: list[Any]
+    ) -> list[Value]:
         n, body = len(self.carried), Graph(name="body")
         number = new_counter(body, [self.one])
         now = [input_like(body, value) for value in given]
@@ -358,7 +362,7 @@ class _Back:
         body.output([*made, *[known[array.versions[0]._key] for array in arrays]])
         loop = self.kind(body, len(given) + len(arrays), -1)
         last = self.count - 1
-        starts = [*starts, *[ends[k - 1] for k in self.arrays]]
+        starts = [*starts, *[self.ends[k - 1] for k in self.arrays]]
         inputs = [_count(last), _count(-1), *starts, *rooms, *self.constant]
         return called(self.graph, loop, inputs, starts)[: len(given)]
 

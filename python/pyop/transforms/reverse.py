@@ -101,9 +101,8 @@ def backward(
                     _accumulate(pending, leaves[k], part)
             continue
         if in_place and rule.pull_onto is not None:
-            _pull_onto(
-                pending, rule, argnums, call, [_laid_out(plain(c), y) for c, y in zip(found, results, strict=True)]
-            )
+            cotangents = [_laid_out(plain(c), y) for c, y in zip(found, results, strict=True)]
+            _pull_onto(pending, rule, argnums, call.args, results, cotangents)
             continue
         if in_place and rule.of_parts and type(found[0]) is Signed and shape_of(found[0].value) == shape_of(ans):
             part = part_of_sum(call, found[0], True)
@@ -157,9 +156,10 @@ def _accumulate(pending: dict[int, Any], value: Value, ct: Any) -> None:
     pending[value._key] = ct
 
 
-def _pull_onto(pending: dict[int, Any], rule: Any, argnums: tuple[int, ...], call: NodeCall, cts: list[Any]) -> None:
+def _pull_onto(
+    pending: dict[int, Any], rule: Any, argnums: tuple[int, ...], args: Any, results: Any, cts: list[Any]
+) -> None:
     """Add the cotangents of the arguments of a loop, which itself adds to those of what stays in it."""
-    args = call.args
     sums: dict[int, Value] = {}
     for k in argnums:
         value = args[k]
@@ -168,7 +168,7 @@ def _pull_onto(pending: dict[int, Any], rule: Any, argnums: tuple[int, ...], cal
             if before is not None and before.dtype == value.dtype:
                 sums[k] = before
                 del pending[value._key]
-    found = rule.pull_onto(args, cts, set(argnums), sums)
+    found = rule.pull_onto(args, cts, set(argnums), results, sums)
     for k in argnums:
         if found[k] is not None:
             _accumulate(pending, args[k], found[k])

@@ -53,10 +53,27 @@ class Symbolic(Opened):
     def pull(self, outputs: list[Any], cts: list[Any]) -> list[Any]:
         """Return one cotangent for each input."""
         pairs = [(y, c) for y, c in zip(outputs, cts, strict=True) if isinstance(y, Value)]
-        cotangents = backward([y for y, _ in pairs], [c for _, c in pairs], self.inputs)
+        found = backward([y for y, _ in pairs], [c for _, c in pairs], self.inputs)
+        if self.graph._reruns:
+            found = self.run_once(found)
         # A cotangent that comes through as it is stays the caller's: a write to the one is not seen by the other.
         parts = [part._apart() if type(part) is Value else part for part in cotangents]
         return [np.zeros_like(x) if part is None else part for part, x in zip(parts, self.inputs, strict=True)]
+
+    def run_once(self, found: list[Any]) -> list[Any]:
+        """Return what was found, and see to the numbers among the results, without the first runs of loops."""
+        from ..loops.reruns import without_first_runs  # on first use
+
+        weak = self.graph._weak is not None
+        numbers = [y for y in self.leaves if type(y) is Value and y.shape == () and y._is_scalar and not weak]
+        values = [x for x in found if type(x) is Value]
+        made = iter(without_first_runs(self.graph, [*values, *numbers]))
+        found = [next(made) if type(x) is Value else x for x in found]
+        if numbers:
+            again = {id(y): next(made) for y in numbers}
+            self.leaves = [again.get(id(y), y) for y in self.leaves]
+            self.result = self.structure.unflatten(self.leaves)
+        return found
 
     def push(self, tangents: list[Any]) -> Any:
         """Return the tangent of the result, for one tangent for each input."""
