@@ -7,6 +7,7 @@ linear in the array and in what is written, and `written` extracts again what `s
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -130,19 +131,26 @@ class _Store(PerArgument):
     zeros in place.
     """
 
+    writes = True
+
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
         pull = super().vjp(argnums, ans, args, kwargs)
         if type(ans) is not Value or argnums != (0, 1):
             return pull
-        by_value, by_array = (PerArgument.vjp(self, (k,), ans, args, kwargs) for k in (1, 0))
 
         def pullback(ct: Any) -> tuple[Any, ...]:
-            (part,) = by_value(ct)
-            if type(part) is Value and part.shape != () and part.node.function is operator.getitem:
-                part = np.positive(part)  # a copy
-            return (*by_array(ct), part)
+            part, rest = self.pull_apart(ans, args, ct)
+            return rest(), part
 
         return pullback
+
+    def pull_apart(self, ans: Any, args: tuple[Any, ...], ct: Any) -> tuple[Any, Callable[[], Any]]:
+        """Return the cotangent of what is written, and what makes that of the array when it is called."""
+        by_value, by_array = (PerArgument.vjp(self, (k,), ans, args, {}) for k in (1, 0))
+        (part,) = by_value(ct) if type(args[1]) is Value else (None,)
+        if type(part) is Value and part.shape != () and part.node.function is operator.getitem:
+            part = np.positive(part)  # a copy
+        return part, lambda: by_array(ct)[0]
 
 
 table.add(

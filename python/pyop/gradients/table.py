@@ -147,6 +147,7 @@ class Rule:
 
     narrows = False
     of_parts = False  # indexing
+    writes = False  # a write into part of an array: has `pull_apart` (gradients/store.py)
     pull_onto: Any = None  # of a loop: its pullback, which adds to cotangents that are there already
     sign_symmetric = False  # has `signed` (gradients/rule.py)
     narrow: Rule | None = None

@@ -10,6 +10,7 @@ elements makes no array.
 from __future__ import annotations
 
 from math import prod
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,9 @@ _SMALL = 64  # elements of an array whose sums of parts are best computed in one
 
 
 class Parts:
-    """Sum cotangents of one Value: slices of it, by their keys, and whole ones."""
+    """A sum of cotangents of one Value: parts of it, by their keys, and whole ones; `in_place` also functions that make
+    these, called as late as can be, so that what they read is read no more.
+    """
 
     __slots__ = ("in_place", "like", "terms")
 
@@ -74,6 +77,7 @@ class Parts:
             if type(term) is tuple:
                 parts.append(term)
             else:
+                term = term() if isinstance(term, FunctionType) else term  # of an array that was written
                 whole = term if whole is None else total(whole, term)
         if whole is None:
             shape = self.like.shape

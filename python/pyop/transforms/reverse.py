@@ -123,6 +123,12 @@ def backward(
         if part is not None:
             _accumulate(pending, part.like, part)
             continue
+        if in_place and rule.writes and argnums[0] == 0 and not call.kwargs:
+            part, rest = rule.pull_apart(ans, call.args, ct)  # type: ignore[attr-defined]
+            if part is not None and argnums[-1] == 1:
+                _accumulate(pending, leaves[1], part)
+            _accumulate(pending, leaves[0], Parts(leaves[0], [rest], True))
+            continue
         parts = pull(rule, argnums, ans, call.args, call.kwargs)(_lent(ct))
         for k, part in zip(argnums, parts, strict=True):
             if part is not None:
