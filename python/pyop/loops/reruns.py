@@ -16,7 +16,7 @@ from ..graph.node_call import add, record_of
 
 __all__ = ["note_rerun", "without_first_runs"]
 
-_MOST = 2000  # nodes that are written down again
+_MOST = 5000  # nodes behind the first loop, of which some are written down again
 
 
 def note_rerun(results: Sequence[Value], again: Sequence[Value]) -> None:
@@ -32,9 +32,13 @@ def note_rerun(results: Sequence[Value], again: Sequence[Value]) -> None:
         results[0].graph._reruns.setdefault(place, other)
 
 
-def without_first_runs(graph: Any, wanted: Sequence[Value]) -> list[Value]:
-    """Return the same Values, computed of what the second runs give."""
+def without_first_runs(graph: Any, wanted: Sequence[Value], others: Sequence[Value] = ()) -> list[Value]:
+    """Return the same Values, computed of what the second runs give; or themselves, where the first runs are read by
+    `others`, or by what may be done but once.
+    """
     first = min((node for node, _ in graph._reruns), default=len(graph))
+    if len(graph) - first > _MOST:
+        return list(wanted)
     instead = {graph._value(*place)._key: graph._value(*other) for place, other in graph._reruns.items()}
     changed = set(instead)
     for index in range(first, len(graph)):
@@ -43,7 +47,7 @@ def without_first_runs(graph: Any, wanted: Sequence[Value]) -> list[Value]:
             if node.stateful:
                 return list(wanted)
             changed.update(value._key for value in node.outputs)
-    if len(changed) > _MOST:
+    if any(value._key in changed for value in others):
         return list(wanted)
     made: dict[int, Value] = {}
 

@@ -167,6 +167,10 @@ class Opened(Chosen):
         """Return leaves of the result, which the caller may write into."""
         return leaves
 
+    def run_once(self, gradients: Any) -> Any:
+        """Return gradients that have been computed, without what they compute twice, where that can be told."""
+        return gradients
+
     def pullback(self, value: Any) -> Callable[[Any], Any]:
         """Return the function from cotangents of `value`, a part of the result, to those of the arguments.
 

@@ -54,26 +54,30 @@ class Symbolic(Opened):
         """Return one cotangent for each input."""
         pairs = [(y, c) for y, c in zip(outputs, cts, strict=True) if isinstance(y, Value)]
         found = backward([y for y, _ in pairs], [c for _, c in pairs], self.inputs)
-        if self.graph._reruns:
-            found = self.run_once(found)
         # A cotangent that comes through as it is stays the caller's: a write to the one is not seen by the other.
         parts = [part._apart() if type(part) is Value else part for part in cotangents]
         return [np.zeros_like(x) if part is None else part for part, x in zip(parts, self.inputs, strict=True)]
 
-    def run_once(self, found: list[Any]) -> list[Any]:
-        """Return what was found, and see to the numbers among the results, without the first runs of loops."""
+    def run_once(self, gradients: Any) -> Any:
+        """Have loops whose derivatives run them again run but once: return the gradients, computed of the second runs,
+        as are the numbers of the result from then on.
+        """
+        if not self.graph._reruns:
+            return gradients
         from ..loops.reruns import without_first_runs  # on first use
 
-        weak = self.graph._weak is not None
-        numbers = [y for y in self.leaves if type(y) is Value and y.shape == () and y._is_scalar and not weak]
-        values = [x for x in found if type(x) is Value]
-        made = iter(without_first_runs(self.graph, [*values, *numbers]))
-        found = [next(made) if type(x) is Value else x for x in found]
-        if numbers:
-            again = {id(y): next(made) for y in numbers}
-            self.leaves = [again.get(id(y), y) for y in self.leaves]
-            self.result = self.structure.unflatten(self.leaves)
-        return found
+        leaves, structure = flatten(gradients)
+        found = [x for x in leaves if type(x) is Value]
+        results = [y for y in self.leaves if type(y) is Value]
+        weak = self.graph._weak  # of what may be a Python number it is known in the loop that makes it
+        numbers = [y for y in results if y.shape == () and y._is_scalar and (weak is None or not weak.flag_of(y)[0])]
+        others = [y for y in results if not any(y is number for number in numbers)]
+        made = iter(without_first_runs(self.graph, [*found, *numbers], others))
+        leaves = [next(made) if type(x) is Value else x for x in leaves]
+        again = {id(y): next(made) for y in numbers}
+        self.leaves = [again.get(id(y), y) for y in self.leaves]
+        self.result = self.structure.unflatten(self.leaves)
+        return structure.unflatten(leaves)
 
     def push(self, tangents: list[Any]) -> Any:
         """Return the tangent of the result, for one tangent for each input."""

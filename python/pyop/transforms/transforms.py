@@ -485,4 +485,4 @@ def _gradient(
     call = kind(f, args, kwargs, argnums)
     value = call.result[0] if aux else call.result
     check_scalar(f, value)
-    return call, call.like_arguments(call.pull([value], [call.seed(value)]))
+    return call, call.run_once(call.like_arguments(call.pull([value], [call.seed(value)])))
