@@ -85,8 +85,7 @@ class Graph(GraphBase):
     _absorbed: tuple[tuple[int, int], ...]
     # The counters of loops whose bodies are written down: by the name that stands for the number, their nodes.
     _counters: dict[str, int]
-    # The results of loops that derivatives have run again, and of these runs, by node and output (loops/reruns.py).
-    _reruns: dict[tuple[int, int], tuple[int, int]]
+    _reruns: dict[tuple[int, int], tuple[int, int]]  # results of loops and of their second runs (loops/reruns.py)
     # How large the ints of loops may be (loops/numbers.py), if there are any; whether one may be no int64.
     _sizes: Any
     _overflows: bool
@@ -107,12 +106,11 @@ class Graph(GraphBase):
         self._kept = []
         self._known, self._extents = {}, {}
         self._twins, self._counters, self._reruns = None, {}, {}
-        self._absorbed = ()
+        self._absorbed = self._writes = ()
         self._deciding = self._outcomes = None
         self._rolling, self._numbers = [], set()
         self._unrolled = self._weak = self._sizes = None
         self._overflows = False
-        self._writes = ()
 
     @property
     def name(self) -> str:

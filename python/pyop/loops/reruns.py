@@ -76,7 +76,7 @@ def without_first_runs(graph: Any, wanted: Sequence[Value], others: Sequence[Val
 
 def _write_again(graph: Any, node: Any, made: dict[int, Value]) -> None:
     def found(index: int, output: int) -> Value:
-        value = graph._value(index, output)
+        value: Value = graph._value(index, output)
         return made.get(value._key, value)
 
     new = add(graph, record_of(node), found).outputs

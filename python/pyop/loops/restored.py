@@ -126,7 +126,7 @@ def _restore_for(
     nodes that wait are written down, which read what is there now. Tell whether there was anything to restore.
     """
     readers = needed(one, read, known.keys() | where.keys(), instead)
-    versions = {x._key: [] for x in read if x._key in where and x._key not in known}
+    versions: dict[int, list[int]] = {x._key: [] for x in read if x._key in where and x._key not in known}
     for reader in readers:
         for x in one[reader].inputs:
             if x._key in where and x._key not in known:

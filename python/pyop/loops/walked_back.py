@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from math import isqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,13 +17,14 @@ from .._core import Value
 from ..gradients.room import room
 from ..gradients.store import store
 from ..gradients.table import NoRule
-from ..gradients.unbroadcast import fit_dtype, number_of
+from ..gradients.unbroadcast import fit_dtype
 from ..graph.graph import Graph
 from ..graph.node_call import call_of, declared_spec
 from ..graph.sizes import apply
 from ..transforms.reverse import backward
 from .activity import Activity, check_no_effects
 from .bodies import called, copied, input_like, is_fixed, needed, new_counter, place, shapes_read, trip_count
+from .positions import by_position, in_segments, run_for_count
 from .reruns import note_rerun, without_first_runs
 from .restored import Versions, copied_back, size_of_all, versions_of
 
@@ -48,78 +48,18 @@ def walk_back(
     lower, upper, *arrays = args
     carried, constant = arrays[: loop.carried], arrays[loop.carried :]
     graph: Any = arrays[0].graph
-    count = _counted(graph, loop, args) if loop.conditional else trip_count(lower, upper, loop.step)
-    body, more = _by_position(loop, lower)
+    count = run_for_count(graph, loop, args) if loop.conditional else trip_count(lower, upper, loop.step)
+    body, more = by_position(loop, lower)
     constant += more
     only_state = loop.checkpoint and not (isinstance(count, int) and count < _FEW)
     if only_state:
-        body, count, more = _in_segments(type(loop), body, loop.carried, count)
+        body, count, more = in_segments(type(loop), body, loop.carried, count)
         constant += more
     back = _Back(type(loop), graph, body, count, carried, constant, only_state)
     found = back.run(cts, {k - 1 for k in wanted}, {k - 1: x for k, x in sums.items()})
     if back.ends and type(ans[0]) is Value:
         note_rerun(ans, back.ends)
     return [None, None, *found[: len(arrays)]]
-
-
-def _counted(graph: Any, loop: Loop, args: Sequence[Value]) -> Any:
-    """How many iterations a loop with a condition has: it is run for it."""
-    made = Graph(name="body")
-    inputs = [input_like(made, value) for value in loop.body.inputs]
-    done = made._add_input(declared_spec(inputs[0]), "count", True)
-    known = {old._key: new for old, new in zip(loop.body.inputs, inputs, strict=True)}
-    outputs = copied(loop.body, made, loop.body._output_leaves()[0], known)
-    cut = loop.carried
-    order = [*inputs[: cut + 1], done, *inputs[cut + 1 :]]
-    body = Graph(name="body")
-    known = {value._key: input_like(body, value) for value in order}
-    results = copied(made, body, [*outputs[:cut], done + 1, outputs[-1]], known)
-    body.output(results)
-    zero = graph.constant(np.zeros((), np.int64))
-    given = [*args[: cut + 2], zero, *args[cut + 2 :]]
-    return called(graph, type(loop)(body, cut + 1, loop.step, True), given, [*args[2 : cut + 2], zero])[-1]
-
-
-def _by_position(loop: Loop, lower: Any) -> tuple[Graph, list[Value]]:
-    """The body by which iteration it is, from 0 on, and what it reads beside what it did."""
-    first = number_of(lower)
-    leaves = loop.body._output_leaves()[0][: loop.carried]
-    if first == 0 and loop.step == 1 and not loop.conditional:
-        return loop.body, []
-    made = Graph(name="body")
-    position = new_counter(made, [loop.body])
-    inputs = [input_like(made, value) for value in loop.body.inputs[1:]]
-    more: list[Value] = []
-    start: Any = first
-    if first is None:
-        start = input_like(made, lower, "lower")
-        more = [lower]
-    number: Any = position if loop.step == 1 else position * loop.step
-    number = number if first == 0 else number + start
-    known = {old._key: new for old, new in zip(loop.body.inputs, (number, *inputs), strict=True)}
-    made.output(copied(loop.body, made, leaves, known))
-    return made, more
-
-
-def _in_segments(kind: type[Loop], body: Graph, carried: int, count: Any) -> tuple[Graph, Any, list[Value]]:
-    """The same as a loop of loops: the body of the outer one, how often that runs, and what it reads beside."""
-    made = Graph(name="body")
-    segment = new_counter(made, [body])
-    inputs = [input_like(made, value) for value in body.inputs[1:]]
-    more: list[Value] = []
-    if isinstance(count, int):
-        size: Any = isqrt(count - 1) + 1
-        times: Any = -(-count // size)
-        inside: Any = (size, count)
-    else:
-        size = np.maximum(np.ceil(np.sqrt(count)).astype(np.int64), np.int64(1))
-        times = (count + (size - 1)) // size
-        more = [size, count]
-        inside = tuple([input_like(made, value, "size") for value in more])
-    first = segment * inside[0]
-    behind = np.minimum(first + inside[0], inside[1])
-    made.output(called(made, kind(body, carried), [first, behind, *inputs], inputs[:carried]))
-    return made, times, more
 
 
 class _Back:

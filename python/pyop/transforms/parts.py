@@ -53,8 +53,7 @@ class Parts:
     def made(self) -> Any:
         """Return it as nodes of the graph."""
         if self.in_place:
-            whole, parts = self._added_up()
-            return self._stored(whole, parts)
+            return self._stored(*self._added_up())
         whole: Any = None
         waiting: list[_Part] = []
         for term in self.terms:
@@ -85,7 +84,8 @@ class Parts:
                 single = self._by_element(parts, shape[0])
                 if single is not None:
                     return single, []
-            known = shape is not None and all(type(size) is int for size in shape) and prod(shape) <= _SMALL
+            sizes = [size for size in shape or () if type(size) is int]
+            known = shape is not None and len(sizes) == len(shape) and prod(sizes) <= _SMALL
             if known and all(map(_is_known, _items(key)) for _, key in parts):
                 return self._summed([(plain(ct), key) for ct, key in parts]), []
             (first, key), *parts = parts

@@ -62,17 +62,18 @@ class Symbolic(Opened):
         """Have loops whose derivatives run them again run but once: return the gradients, computed of the second runs,
         as are the numbers of the result from then on.
         """
-        if not self.graph._reruns:
+        graph: Any = self.graph
+        if not graph._reruns:
             return gradients
         from ..loops.reruns import without_first_runs  # on first use
 
         leaves, structure = flatten(gradients)
         found = [x for x in leaves if type(x) is Value]
         results = [y for y in self.leaves if type(y) is Value]
-        weak = self.graph._weak  # of what may be a Python number it is known in the loop that makes it
+        weak = graph._weak  # of what may be a Python number it is known in the loop that makes it
         numbers = [y for y in results if y.shape == () and y._is_scalar and (weak is None or not weak.flag_of(y)[0])]
         others = [y for y in results if not any(y is number for number in numbers)]
-        made = iter(without_first_runs(self.graph, [*found, *numbers], others))
+        made = iter(without_first_runs(graph, [*found, *numbers], others))
         leaves = [next(made) if type(x) is Value else x for x in leaves]
         again = {id(y): next(made) for y in numbers}
         self.leaves = [again.get(id(y), y) for y in self.leaves]
