@@ -169,6 +169,17 @@ def test_elements_that_are_written_are_stored_not_their_array():
     assert largest(pyop.trace(pyop.grad(f), "float64[1000]")) == 1000
 
 
+def test_an_array_that_is_written_is_put_back_and_not_stored():
+    def f(x):
+        def body(i, y):
+            y[i] = np.sin(np.dot(y[:i], x[:i])) + y[i]
+            return y
+
+        return pyop.fori_loop(1, 1000, body, x * 1.0).sum()
+
+    assert largest(pyop.trace(pyop.grad(f), "float64[1000]")) == 1000
+
+
 def test_a_body_with_effects_has_no_rule():
     noisy = pyop.op(lambda x: x, "float64[4] -> float64[4]", stateful=True, name="noisy", grad="fd")
 

@@ -85,7 +85,7 @@ class Graph(GraphBase):
     _absorbed: tuple[tuple[int, int], ...]
     # The counters of loops whose bodies are written down: by the name that stands for the number, their nodes.
     _counters: dict[str, int]
-    _reruns: dict[tuple[int, int], tuple[int, int]]  # results of loops and of their second runs (loops/reruns.py)
+    _reruns: dict[tuple[int, int], tuple[int, int]]  # results of loops and of their second runs (transforms/reruns.py)
     # How large the ints of loops may be (loops/numbers.py), if there are any; whether one may be no int64.
     _sizes: Any
     _overflows: bool

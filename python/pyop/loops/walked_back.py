@@ -21,11 +21,11 @@ from ..gradients.unbroadcast import fit_dtype
 from ..graph.graph import Graph
 from ..graph.node_call import call_of, declared_spec
 from ..graph.sizes import apply
+from ..transforms.reruns import note_rerun, without_first_runs
 from ..transforms.reverse import backward
 from .activity import Activity, check_no_effects
 from .bodies import called, copied, input_like, is_fixed, needed, new_counter, place, shapes_read, trip_count
 from .positions import by_position, in_segments, run_for_count
-from .reruns import note_rerun, without_first_runs
 from .restored import Versions, copied_back, size_of_all, versions_of
 
 if TYPE_CHECKING:

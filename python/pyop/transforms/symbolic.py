@@ -65,7 +65,7 @@ class Symbolic(Opened):
         graph: Any = self.graph
         if not graph._reruns:
             return gradients
-        from ..loops.reruns import without_first_runs  # on first use
+        from .reruns import without_first_runs  # on first use
 
         leaves, structure = flatten(gradients)
         found = [x for x in leaves if type(x) is Value]
