@@ -74,23 +74,23 @@ functions.rule(einsum_of)(lambda x, subscripts: functions.infer(np.einsum, subsc
 def _spec_of_written(x: Any, key: Any, views: Views) -> Spec:
     for function, arguments, options, which in (*views, (operator.getitem, (key,), (), -1)):
         rule = getitem if function is operator.getitem else functions.lookup(function)
-        result: Any = Spec(x.dtype) if rule is None else rule(x, *arguments, **dict(options))
-        x = result if which < 0 else result[which]
+        found: Any = Spec(x.dtype) if rule is None else rule(x, *arguments, **dict(options))
+        x = found if which < 0 else found[which]
     return x if isinstance(x, Spec) else Spec()
 
 
 @primitive(_spec_of_written)
 def written(x: Any, key: Any, views: Views = ()) -> Any:
     """Return ``[key]`` of a view of `x`, with zeros for elements that `store` writes over again with a later one."""
-    part = np.array(seen(x, views)[key])
+    found = np.array(seen(x, views)[key])
     keys = key if isinstance(key, tuple) else (key,)
     if any(isinstance(item, np.ndarray) and item.dtype != bool for item in keys):
         places = np.full(np.shape(x), -1)
-        numbers = np.arange(part.size).reshape(part.shape)
+        numbers = np.arange(found.size).reshape(found.shape)
         there = seen(places, views)
         there[key] = numbers
-        part = np.where(there[key] == numbers, part, np.zeros((), part.dtype))
-    return part
+        found = np.where(there[key] == numbers, found, np.zeros((), found.dtype))
+    return found
 
 
 def _check_elements(views: Views) -> None:

@@ -71,13 +71,13 @@ def leaves(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
     >>> leaves((["a", "b"], 0), {"axis": None})
     ['a', 'b', 0, None]
     """
-    all_leaves: list[Any] = []
+    found: list[Any] = []
     for argument in (*args, *kwargs.values()):
         if isinstance(argument, (tuple, list, dict)):
-            all_leaves += flatten(argument)[0]
+            found += flatten(argument)[0]
         else:
-            all_leaves.append(argument)
-    return all_leaves
+            found.append(argument)
+    return found
 
 
 def places(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Place]:
@@ -88,12 +88,12 @@ def places(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Place]:
     >>> places((["a", "b"], 0), {"axis": None})[1:3]
     [Place(argument=0, offset=1), Place(argument=1, offset=0)]
     """
-    positions: list[Place] = []
+    found: list[Place] = []
     named: list[tuple[Any, Any]] = [*enumerate(args), *kwargs.items()]
     for name, argument in named:
         count = len(flatten(argument)[0]) if isinstance(argument, (tuple, list, dict)) else 1
-        positions += [Place(name, k) for k in range(count)]
-    return positions
+        found += [Place(name, k) for k in range(count)]
+    return found
 
 
 def replaced(args: Sequence[Any], kwargs: dict[str, Any], new: Mapping[int, Any]) -> tuple[Any, dict[str, Any]]:
@@ -109,9 +109,9 @@ def replaced(args: Sequence[Any], kwargs: dict[str, Any], new: Mapping[int, Any]
     def renew(argument: Any) -> Any:
         nonlocal count
         if isinstance(argument, (tuple, list, dict)):
-            parts, tree = flatten(argument)
-            count += len(parts)
-            return tree.unflatten([new.get(k, leaf) for k, leaf in enumerate(parts, count - len(parts))])
+            found, tree = flatten(argument)
+            count += len(found)
+            return tree.unflatten([new.get(k, leaf) for k, leaf in enumerate(found, count - len(found))])
         count += 1
         return new.get(count - 1, argument)
 

@@ -85,8 +85,8 @@ class Chosen:
 
     def like_arguments(self, parts: list[Any]) -> Any:
         """Return one array for each input, in the containers of the arguments."""
-        arrays = parts if self.flat else self._in_trees(parts)
-        return arrays[0] if self.single else tuple(arrays)
+        found = parts if self.flat else self._in_trees(parts)
+        return found[0] if self.single else tuple(found)
 
     def forward_jacobian(self, inputs: list[Any], push: Callable[[list[Any]], Any], result: Callable[[], Any]) -> Any:
         """Return the Jacobian by one pass forward for each element of the arguments.
@@ -98,15 +98,15 @@ class Chosen:
         columns: list[list[Any]] = []  # by input, and by leaf of the result
         for n, x in enumerate(inputs):
             shape = _numbers(x)
-            derivatives = []
+            found = []
             for index in np.ndindex(shape):
                 t = np.zeros(shape, x.dtype)
                 t[index] = 1
                 parts, structure = flatten(push([t if k == n else None for k in range(len(inputs))]))
-                derivatives.append(parts)
-            if derivatives:
+                found.append(parts)
+            if found:
                 columns.append(
-                    [_stacked(column, shape, _numbers(column[0]), -1) for column in zip(*derivatives, strict=True)]
+                    [_stacked(column, shape, _numbers(column[0]), -1) for column in zip(*found, strict=True)]
                 )
             else:
                 leaves, structure = flatten(result())

@@ -1,6 +1,6 @@
-"""Sum cotangents of an array that was sliced, in a graph: one sum for all slices, made when it is needed.
+"""Cotangents of an array that was sliced, in a graph: one sum of what all slices give, made when it is asked for.
 
-The nodes for the slices then stand side by side and become one group, and the sum is one step
+Nodes that compute what is put into the slices then stand side by side, and become one group; and the sum is one step
 (csrc/plan/steps/put_sum.cpp). It has the bits of the sum of single arrays, one after the other.
 
 In the body of a loop each slice is added to the sum where it lies (`in_place`): an iteration that touches a few

@@ -42,20 +42,20 @@ def active_subgraph(outputs: Sequence[Value], inputs: Sequence[Value]) -> list[N
         above.add(index)
         if index not in starts:
             waiting += [value.node.index for value in graph[index].inputs]
-    nodes: list[Node] = []
+    found: list[Node] = []
     below = set(starts)
     for index in sorted(above - starts):
         node = graph[index]
         if any(value.node.index in below for value in node.inputs):
             below.add(index)
-            nodes.append(node)
-    return nodes
+            found.append(node)
+    return found
 
 
 def backward(
     outputs: Sequence[Value], cotangents: Sequence[Any], inputs: Sequence[Value], sums: Sequence[Any] | None = None
 ) -> list[Any]:
-    """The cotangents of `inputs` for given ones of `outputs` (None for zero), as Values of the same graph.
+    """Return the cotangents of `inputs` for given ones of `outputs` (None for zero), as Values of the same graph.
 
     Nodes above the inputs do not matter. None comes back for an input that the outputs do not depend on. A function on
     the way without a gradient rule is an error.
@@ -86,15 +86,15 @@ def backward(
             active.update(carrying)
     for node, call, rule in reversed(ways):
         results = node.outputs
-        summed = [_made(pending.get(value._key)) for value in results]
-        if all(ct is None for ct in summed):
+        found = [_made(pending.get(value._key)) for value in results]
+        if all(ct is None for ct in found):
             continue
         if rule is None:
             refuse(node, call)
         leaves = table.leaves(call.args, call.kwargs)
         argnums = tuple([k for k, leaf in enumerate(leaves) if type(leaf) is Value and leaf._key in active])
         ans: Any = call.packed(results)
-        parts: Any = _signed(rule, argnums, ans, call, summed)
+        parts: Any = _signed(rule, argnums, ans, call, found)
         if parts is not None:
             for k, part in zip(argnums, parts, strict=True):
                 if part is not None:

@@ -55,7 +55,7 @@ class Symbolic(Opened):
         pairs = [(y, c) for y, c in zip(outputs, cts, strict=True) if isinstance(y, Value)]
         found = backward([y for y, _ in pairs], [c for _, c in pairs], self.inputs)
         # A cotangent that comes through as it is stays the caller's: a write to the one is not seen by the other.
-        parts = [part._apart() if type(part) is Value else part for part in cotangents]
+        parts = [part._apart() if type(part) is Value else part for part in found]
         return [np.zeros_like(x) if part is None else part for part, x in zip(parts, self.inputs, strict=True)]
 
     def run_once(self, gradients: Any) -> Any:
@@ -83,8 +83,8 @@ class Symbolic(Opened):
     def push(self, tangents: list[Any]) -> Any:
         """Return the tangent of the result, for one tangent for each input."""
         values = [y for y in self.leaves if isinstance(y, Value)]
-        moved = iter(forward(values, self.inputs, tangents))
-        parts = [_full(next(moved) if isinstance(y, Value) else None, y) for y in self.leaves]
+        found = iter(forward(values, self.inputs, tangents))
+        parts = [_full(next(found) if isinstance(y, Value) else None, y) for y in self.leaves]
         return self.structure.unflatten(parts)
 
     @staticmethod

@@ -81,8 +81,8 @@ def grad(f: Any, argnums: Argnums = 0, *, has_aux: bool = False) -> Any:
 
     @_transformation(f)
     def gradient(kind: type[Opened], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        call, slope = _gradient(kind, f, args, kwargs, argnums, has_aux)
-        return (slope, call.out(call.result[1])) if has_aux else slope
+        call, found = _gradient(kind, f, args, kwargs, argnums, has_aux)
+        return (found, call.out(call.result[1])) if has_aux else found
 
     return gradient
 
@@ -117,8 +117,8 @@ def value_and_grad(f: Any, argnums: Argnums = 0, *, has_aux: bool = False) -> An
 
     @_transformation(f)
     def both(kind: type[Opened], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        call, slope = _gradient(kind, f, args, kwargs, argnums, has_aux)
-        return call.out(call.result), slope
+        call, found = _gradient(kind, f, args, kwargs, argnums, has_aux)
+        return call.out(call.result), found
 
     return both
 
@@ -162,9 +162,9 @@ def vjp(f: Any, *primals: Any, has_aux: bool = False) -> Any:
     (array([3., 8.]), (array([ 3., 40.]), array([ 1., 20.])))
     """
     if type(f) is Op and not has_aux:
-        answer = vjp_of_op(f, primals)
-        if answer is not None:
-            return answer
+        found = vjp_of_op(f, primals)
+        if found is not None:
+            return found
     f = _as_function(f)
     kind = _kind(f, primals)
     if kind is None:
@@ -218,12 +218,12 @@ def jvp(f: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple) or len(primals) != len(tangents):
         raise TypeError("jvp takes a tuple of arguments and a tuple of as many tangents: jvp(f, (x,), (t,))")
     kind = _kind(f, primals, tangents)
-    pair: tuple[Any, Any] = (
+    found: tuple[Any, Any] = (
         _indirectly(functools.partial(jvp, f), (primals, tangents), {})
         if kind is None
         else kind.jvp(f, primals, tangents)
     )
-    return pair
+    return found
 
 
 @overload

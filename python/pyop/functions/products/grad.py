@@ -84,17 +84,17 @@ def _contracted(axes: Any, m: int, n: int) -> tuple[list[int], list[int], list[i
 
 def _tensordot_left(ct: Any, ans: Any, a: Any, b: Any, axes: Any = 2) -> Any:
     first, second, free_a, free_b = _contracted(axes, _ndim(a, "np.tensordot"), _ndim(b, "np.tensordot"))
-    product = np.tensordot(ct, conj(b), (tuple(range(len(free_a), len(free_a) + len(free_b))), tuple(free_b)))
+    found = np.tensordot(ct, conj(b), (tuple(range(len(free_a), len(free_a) + len(free_b))), tuple(free_b)))
     # Its axes are the free ones of a, then the contracted ones in the order in which they stand in b.
     order = np.argsort(free_a + [first[second.index(k)] for k in sorted(second)])
-    return np.transpose(product, tuple(order.tolist()))
+    return np.transpose(found, tuple(order.tolist()))
 
 
 def _tensordot_right(ct: Any, ans: Any, a: Any, b: Any, axes: Any = 2) -> Any:
     first, second, free_a, free_b = _contracted(axes, _ndim(a, "np.tensordot"), _ndim(b, "np.tensordot"))
-    product = np.tensordot(conj(a), ct, (tuple(free_a), tuple(range(len(free_a)))))
+    found = np.tensordot(conj(a), ct, (tuple(free_a), tuple(range(len(free_a)))))
     order = np.argsort([second[first.index(k)] for k in sorted(first)] + free_b)
-    return np.transpose(product, tuple(order.tolist()))
+    return np.transpose(found, tuple(order.tolist()))
 
 
 def _dot(func: Any, axis: int) -> None:
@@ -175,13 +175,13 @@ class Einsum(Rule):
         """Return which operand each leaf is."""
         where = table.places(args, kwargs)
         first = 1 if isinstance(args[0], str) else 0
-        operands = []
+        found = []
         for k in argnums:
             place = where[k].argument
             if not isinstance(place, int):
                 raise NoRule(f"np.einsum has no gradient rule for its argument {place!r}")
-            operands.append(place - 1 if first else place // 2)
-        return operands
+            found.append(place - 1 if first else place // 2)
+        return found
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
         inputs, output, operands = self._parse(args)
@@ -217,8 +217,8 @@ def _spelled_out(inputs: list[str], output: str, operands: list[Any]) -> tuple[l
     if len(spare) < longest:
         return inputs, output
     dots = "".join(spare)
-    terms = [text.replace("...", dots[longest - n :] if n else "") for text, n in zip(inputs, counts, strict=True)]
-    return terms, output.replace("...", dots)
+    found = [text.replace("...", dots[longest - n :] if n else "") for text, n in zip(inputs, counts, strict=True)]
+    return found, output.replace("...", dots)
 
 
 def _einsum_back(ct: Any, k: int, inputs: list[str], output: str, operands: list[Any]) -> Any:
@@ -232,13 +232,13 @@ def _einsum_back(ct: Any, k: int, inputs: list[str], output: str, operands: list
     dots = "..." if "..." in target else ""
     source = "..." if "..." in reachable else ""
     terms = ",".join([output, *(text for text, _ in others)])
-    gradient = np.einsum(f"{terms}->{source}{kept}", ct, *(x for _, x in others))
+    found = np.einsum(f"{terms}->{source}{kept}", ct, *(x for _, x in others))
     if unique == letters and kept == unique:
         before, _, _ = target.partition("...")
         if dots and before:  # the axes of `...` stand between letters
-            gradient = _without_extra(gradient, operand)
-            gradient = _moved(gradient, operand, len(before), len(kept))
-        return unbroadcast(_like_operand(gradient, operand), operand)
+            found = _without_extra(found, operand)
+            found = _moved(found, operand, len(before), len(kept))
+        return unbroadcast(_like_operand(found, operand), operand)
     if dots:
         raise NoRule(f"np.einsum: the gradient of operand {target!r}, which repeats or drops letters beside '...'")
     sizes: Shape = shape_of(operand)
@@ -247,9 +247,9 @@ def _einsum_back(ct: Any, k: int, inputs: list[str], output: str, operands: list
     # A letter that no other term has was summed: the same everywhere along it. One that stands twice took a diagonal.
     missing = [unique.index(c) for c in unique if c not in kept]
     for axis in missing:
-        gradient = np.expand_dims(gradient, axis)
+        found = np.expand_dims(found, axis)
     if unique == letters:
-        return broadcast_like(gradient, operand)
+        return broadcast_like(found, operand)
     diagonal = np.einsum(f"{letters}->{unique}", operand)  # only for its shape
     eyes = {}
     for c in unique:
@@ -258,7 +258,7 @@ def _einsum_back(ct: Any, k: int, inputs: list[str], output: str, operands: list
             if not isinstance(size, int):
                 raise NoRule(f"np.einsum: the gradient of {target!r} needs the size of {c!r} to be a number")
             eyes[c] = np.eye(size)
-    return _onto_diagonal(broadcast_like(gradient, diagonal), letters, unique, eyes)
+    return _onto_diagonal(broadcast_like(found, diagonal), letters, unique, eyes)
 
 
 def _like_operand(found: Any, operand: Any) -> Any:
