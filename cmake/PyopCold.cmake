@@ -45,6 +45,7 @@ set(PYOP_COLD_PLACES
     op/op_type.cpp
     plan/beside.cpp
     plan/compiled_function_type.cpp
+    plan/trace_call.cpp
     plan/disabled.cpp
     plan/group/combine.cpp
     plan/group/compile.cpp

@@ -8,6 +8,7 @@
 #include "autograd/function_parts.h"
 #include "autograd/modes.h"
 #include "autograd/transformations.h"
+#include "autograd/turn.h"
 #include "runtime/errors.h"
 
 namespace pyop {
@@ -52,7 +53,7 @@ PyObject* fingerprint_py(PyObject*, PyObject* given) {
 PyMethodDef autograd_functions[] = {
     {"fingerprint", fingerprint_py, METH_VARARGS,
      "fingerprint(array, bytes_of_result): other numbers have another one (fingerprint.h)."},
-    {"run_backward", run_backward_py, METH_VARARGS,
+    {"run_backward", in_turn<run_backward_py>, METH_VARARGS,
      "run_backward(outputs, seeds, inputs, retain_graph, create_graph, accumulate, allow_unused, zeros): the engine."},
     {},
 };
@@ -60,7 +61,7 @@ PyMethodDef autograd_functions[] = {
 }  // namespace
 
 int autograd_init(PyObject* module) {
-    if (grad_node_init(module) < 0 || tensor_init(module) < 0 || function_class_init(module) < 0 ||
+    if (turn_init() < 0 || grad_node_init(module) < 0 || tensor_init(module) < 0 || function_class_init(module) < 0 ||
         modes_init(module) < 0 || forward_init(module) < 0 || transformations_init(module) < 0 ||
         plain_vjp_init(module) < 0)
         return -1;

@@ -5,6 +5,7 @@
 #include "autograd/function.h"
 #include "autograd/function_parts.h"
 #include "autograd/state.h"
+#include "autograd/turn.h"
 
 namespace pyop {
 
@@ -21,7 +22,7 @@ PyObject* class_new(int which) {
     PyObject* self = function_class_type->tp_alloc(function_class_type, 0);
     if (!self) return nullptr;
     FunctionClass& f = *as_function_class(self);
-    f.vectorcall = function_apply;
+    f.vectorcall = in_turn<function_apply>;
     f.cls = Py_NewRef(Py_None);
     f.name = PyUnicode_FromString(builtin_rules[which].name);
     f.defaults = PyTuple_New(0);

@@ -5,6 +5,7 @@
 #include "autograd/builtin.h"
 #include "autograd/engine.h"
 #include "autograd/saved.h"
+#include "autograd/turn.h"
 #include "runtime/up_calls.h"
 
 namespace pyop {
@@ -21,7 +22,7 @@ Term apply(Builtin which, Term a, const Term* b) {
     if (done < 0) return {};
     if (done > 0) return Term(Ref::steal(made));
     PyObject* args[] = {a.get(), second};
-    return Term(Ref::steal(vectorcall_new(u.object, args, second ? 2 : 1)));
+    return Term(Ref::steal(outside_new(u.object, args, second ? 2 : 1)));
 }
 
 // The left operand may lend its memory to the result.
@@ -79,7 +80,7 @@ Term product(const Term& a, const Term& b) { return apply(Builtin::Matmul, a, &b
 Term outer(const Term& a, const Term& b) {
     if (!a.get() || !b.get()) return {};
     PyObject* args[] = {a.get(), b.get()};
-    return Term(Ref::steal(vectorcall_new(up_calls.outer, args, 2)));
+    return Term(Ref::steal(outside_new(up_calls.outer, args, 2)));
 }
 
 Term matmul_by_a(const Recorded& r, Term g) {
@@ -115,7 +116,7 @@ Term spread(const Recorded& r, Term g) {
         Ref shape = shape_of(info);
         if (!shape) return {};
         PyObject* args[] = {g.get(), axis ? axis : Py_None, shape.get()};
-        return Term(Ref::steal(vectorcall_new(up_calls.spread, args, 3)));
+        return Term(Ref::steal(outside_new(up_calls.spread, args, 3)));
     }
     Ref array = to_array(g.get());
     if (array && axis) {
@@ -156,7 +157,7 @@ Term put_back(const Recorded& r, Term g) {
         Ref shape = shape_of(info);
         if (!shape) return {};
         PyObject* args[] = {g.get(), key.get(), shape.get(), reinterpret_cast<PyObject*>(info.descr)};
-        return Term(Ref::steal(vectorcall_new(up_calls.put_back, args, 4)));
+        return Term(Ref::steal(outside_new(up_calls.put_back, args, 4)));
     }
     Ref zeros = zeros_like_info(info);
     if (!zeros || PyObject_SetItem(zeros.get(), key.get(), g.get()) < 0) return {};

@@ -151,10 +151,11 @@ int Run::add_root(TensorObject* output, Ref seed) {
 int Run::add_input(TensorObject* input, size_t index) {
     if (check_view(input) < 0) return -1;
     if (captured_.size() <= index) captured_.resize(index + 1);
-    GradNode* node = input->grad_fn ? input->grad_fn : input->sink;
-    if (!node) return 0;  // nothing was ever computed from it
+    Ref held = input->grad_fn ? Ref::borrow(as_object(input->grad_fn)) : Ref::steal(as_object(sink_new(input)));
+    if (!held) return 0;  // nothing was ever computed from it
+    GradNode* node = as_grad_node(held.get());
     captures_[node].push_back({input->grad_fn ? input->output : 0, index});
-    wanted_.push_back(Ref::borrow(as_object(node)));
+    wanted_.push_back(std::move(held));
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #include "autograd/grad_node.h"
 #include "autograd/modes.h"
 #include "autograd/tensor.h"
+#include "autograd/turn.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
 #include "runtime/tally.h"
@@ -112,13 +113,14 @@ PyMethodDef forward_functions[] = {
      "call_quietly(fn, args, kwargs): on arrays, what a function does inside being its own business: nothing is "
      "recorded, and no tangent moves along."},
     {"call_moving", call_moving, METH_VARARGS, "call_moving(fn, args, kwargs): in a run forward."},
-    {"forward_running", forward_running, METH_NOARGS,
+    {"forward_running", in_turn<forward_running>, METH_NOARGS,
      "forward_running(): whether this thread is in a run forward whose tangents move."},
     {"forward_runs", forward_runs, METH_NOARGS, "forward_runs(): how many runs forward are going on, on all threads."},
-    {"give_tangents", give_tangents_py, METH_VARARGS,
+    {"give_tangents", in_turn<give_tangents_py>, METH_VARARGS,
      "give_tangents(outputs, tangents, arguments): what an operation on arguments with tangents returned has these."},
-    {"begin_tangent", begin_tangent, METH_VARARGS, "begin_tangent(t, tangent): of the run that this thread is in."},
-    {"take_tangent", take_tangent, METH_O,
+    {"begin_tangent", in_turn<begin_tangent>, METH_VARARGS,
+     "begin_tangent(t, tangent): of the run that this thread is in."},
+    {"take_tangent", in_turn<take_tangent>, METH_O,
      "take_tangent(t): its tangent in the run that this thread is in, which it has no more; or None."},
     {},
 };

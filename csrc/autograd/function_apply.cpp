@@ -8,6 +8,7 @@
 #include "autograd/function.h"
 #include "autograd/function_parts.h"
 #include "autograd/state.h"
+#include "autograd/turn.h"
 #include "graph/value.h"
 #include "runtime/attribute.h"
 #include "runtime/errors.h"
@@ -49,6 +50,7 @@ class Contents {
                 if (const Ref item = item_of(o, i)) note(item.get());
         } else if (PyDict_Check(o)) {
             if (!PyDict_CheckExact(o)) wholes_.push_back(Ref::borrow(o));
+            const ObjectLock lock(o);
             PyObject *key, *value;
             Py_ssize_t at = 0;
             while (PyDict_Next(o, &at, &key, &value)) note(value);
@@ -87,7 +89,7 @@ class Contents {
 
     static int check_no_history(PyObject* whole, PyObject* function_name) {
         PyObject* args[] = {function_name, whole};
-        return Ref::steal(vectorcall_new(up_calls.check_none_hidden, args, 2)) ? 0 : -1;
+        return Ref::steal(outside_new(up_calls.check_none_hidden, args, 2)) ? 0 : -1;
     }
 
     static bool is_named_tuple(PyObject* o) { return PyTuple_Check(o) && type_has<"_make">(o); }
@@ -184,7 +186,7 @@ Ref call_forward(FunctionCall& call, PyObject** frame, PyObject* kwargs, PyObjec
         PyObject* args[] = {f->forward,           f->setup_context ? f->setup_context : Py_None,
                             as_object(call.node), tree,
                             arrays.get(),         kwargs ? kwargs : Py_None};
-        return Ref::steal(vectorcall_new(up_calls.call_forward_tree, args, 6));
+        return Ref::steal(outside_new(up_calls.call_forward_tree, args, 6));
     }
     const bool split = f->setup_context != nullptr;
     PyObject** first = split ? frame + 2 : frame + 1;
@@ -193,15 +195,15 @@ Ref call_forward(FunctionCall& call, PyObject** frame, PyObject* kwargs, PyObjec
     if (PYOP_UNLIKELY(kwargs != nullptr)) {
         result = Ref::steal(survive([&] { return PyObject_VectorcallDict(f->forward, first, n, kwargs); }));
     } else if (split) {
-        result = Ref::steal(vectorcall_new(f->forward, first, n));
+        result = Ref::steal(outside_new(f->forward, first, n));
     } else {
-        result = Ref::steal(vectorcall_new(f->forward, first, n | PY_VECTORCALL_ARGUMENTS_OFFSET));
+        result = Ref::steal(outside_new(f->forward, first, n | PY_VECTORCALL_ARGUMENTS_OFFSET));
     }
     if (!result || !split) return result;
     Ref inputs = with_defaults(call);
     if (!inputs) return {};
     PyObject* args[] = {nullptr, as_object(call.node), inputs.get(), result.get()};
-    Ref done = Ref::steal(vectorcall_new(f->setup_context, args + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET));
+    Ref done = Ref::steal(outside_new(f->setup_context, args + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET));
     return done ? std::move(result) : Ref();
 }
 
@@ -236,10 +238,11 @@ PyObject* apply(FunctionClass* f, PyObject* const* args, size_t n, PyObject* kwa
         return nullptr;
     }
     StackArray<Py_ssize_t, 10> references(n);
-    for (size_t i = 0; i < n; ++i) references.data()[i] = Py_REFCNT(call.arrays[i]);
+    for (size_t i = 0; i < n; ++i) references.data()[i] = references_of(call.arrays[i]);
     Ref result = call_forward(call, frame.data(), kwargs, tree);
     for (size_t i = 0; i < n; ++i) {  // forward may have kept it
-        if (!is_tensor(args[i]) || Py_REFCNT(call.arrays[i]) == references.data()[i]) continue;
+        const Py_ssize_t before = references.data()[i];
+        if (!is_tensor(args[i]) || (before >= 0 && references_of(call.arrays[i]) == before)) continue;
         if (tensor_expose(as_tensor(args[i])) < 0) result = Ref();
     }
     PyObject* finished = result ? function_finish(call, std::move(result)) : nullptr;
@@ -252,7 +255,7 @@ PyObject* apply(FunctionClass* f, PyObject* const* args, size_t n, PyObject* kwa
 int remember_creation(GradNode* node) {
     NodeExtra* extra = grad_node_extra(node);
     if (!extra) return -1;
-    Ref metadata = Ref::steal(vectorcall_new(up_calls.creation, nullptr, 0));
+    Ref metadata = Ref::steal(outside_new(up_calls.creation, nullptr, 0));
     if (!metadata) return -1;
     Py_XSETREF(extra->metadata, metadata.release());
     return 0;
@@ -295,7 +298,7 @@ PyObject* function_apply(PyObject* self, PyObject* const* args, size_t nargsf, P
                 return nullptr;
         }
         PyObject* call[] = {self, positional.get(), keywords.get()};
-        return vectorcall_new(apply, call, 3);
+        return outside_new(apply, call, 3);
     }
     return guarded([&] { return apply(f, args, n, nullptr, nullptr); }, static_cast<PyObject*>(nullptr));
 }
@@ -389,7 +392,7 @@ PyObject* function_call_recorded(PyObject* self, PyObject* const* args, Py_ssize
     if (!was_called) {
         const Recording off(false);
         result = Ref::steal(
-            vectorcall_new(args[0], arrays.data() + 1, static_cast<size_t>(count) | PY_VECTORCALL_ARGUMENTS_OFFSET));
+            outside_new(args[0], arrays.data() + 1, static_cast<size_t>(count) | PY_VECTORCALL_ARGUMENTS_OFFSET));
     }
     if (result) result = to_array(result.get());
     Ref positions = Ref::steal(PyList_New(0)), constants = Ref::steal(PyList_New(count));

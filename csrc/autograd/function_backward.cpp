@@ -7,6 +7,7 @@
 #include "autograd/function.h"
 #include "autograd/function_parts.h"
 #include "autograd/state.h"
+#include "autograd/turn.h"
 #include "runtime/ensure_tuple.h"
 #include "runtime/errors.h"
 #include "runtime/items.h"
@@ -164,7 +165,7 @@ int backward(GradNode* node, PyObject* const* arrived, PyObject** gradients, boo
         }
         Recording recording(as_tensors);
         result = Ref::steal(
-            vectorcall_new(f->backward, args.data() + 1, (node->output_count + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET));
+            outside_new(f->backward, args.data() + 1, (node->output_count + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET));
     }
     if (!result) {
         if (!f->internal) note_if_read_only(f);
@@ -173,7 +174,7 @@ int backward(GradNode* node, PyObject* const* arrived, PyObject** gradients, boo
     if (PyList_CheckExact(result.get())) result = Ref::steal(PyList_AsTuple(result.get()));
     if (result && node->extra && node->extra->tree) {
         PyObject* args[] = {node->extra->tree, result.get(), f->name};
-        result = Ref::steal(vectorcall_new(up_calls.flatten_gradients, args, 3));
+        result = Ref::steal(outside_new(up_calls.flatten_gradients, args, 3));
     }
     if (!result) return -1;
     PyObject* single = result.get();
@@ -217,7 +218,7 @@ int check_nan(GradNode* node, Py_ssize_t i, PyObject* gradient) {
     Ref index = Ref::steal(PyLong_FromSsize_t(i));
     if (!name || !index) return -1;
     PyObject* args[] = {name.get(), index.get(), gradient};
-    return Ref::steal(vectorcall_new(up_calls.check_nan, args, 3)) ? 0 : -1;
+    return Ref::steal(outside_new(up_calls.check_nan, args, 3)) ? 0 : -1;
 }
 
 int function_backward(GradNode* node, PyObject** arrived, PyObject** gradients, bool tensors, bool keep) {
@@ -258,7 +259,7 @@ int set_tangents(FunctionCall& call, PyObject* outputs, Ref result) {
     for (size_t i = 0; i < call.count; ++i)
         PyTuple_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i), Py_NewRef(call.args[i]));
     PyObject* args[] = {outputs, result.get(), call.function->name, arguments.get()};
-    return Ref::steal(vectorcall_new(up_calls.set_tangents, args, 4)) ? 0 : -1;
+    return Ref::steal(outside_new(up_calls.set_tangents, args, 4)) ? 0 : -1;
 }
 
 }  // namespace
@@ -298,7 +299,7 @@ int function_forward_mode(FunctionCall& call, PyObject* outputs) {
         // Tangents of this call are given; those of what jvp computes with are not wanted.
         Recording recording(as_tensors);
         const Within still(autograd_state.still, newest_run());
-        result = Ref::steal(vectorcall_new(f->jvp, args.data() + 1, (taken + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET));
+        result = Ref::steal(outside_new(f->jvp, args.data() + 1, (taken + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET));
     }
     call.in_jvp = false;
     return result ? set_tangents(call, outputs, std::move(result)) : -1;

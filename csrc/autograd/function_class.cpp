@@ -3,6 +3,7 @@
 
 #include "autograd/engine.h"
 #include "autograd/function.h"
+#include "autograd/turn.h"
 #include "runtime/errors.h"
 
 namespace pyop {
@@ -26,7 +27,7 @@ PyObject* function_class_new(PyTypeObject* type, PyObject* args, PyObject* kwarg
     PyObject* self = type->tp_alloc(type, 0);
     if (!self) return nullptr;
     FunctionClass& f = *as_function_class(self);
-    f.vectorcall = function_apply;
+    f.vectorcall = in_turn<function_apply>;
     f.cls = Py_NewRef(cls);
     f.name = Py_NewRef(name);
     f.forward = or_null(forward);
@@ -92,13 +93,14 @@ PyObject* function_class_fill(PyObject* self, PyObject* other) {
 }
 
 PyMethodDef function_class_methods[] = {
-    {"_call", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function_call_recorded)), METH_FASTCALL,
+    {"_call", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(in_turn<function_call_recorded>)),
+     METH_FASTCALL,
      "_call(fn, args, rule, result=): calls fn (or takes what it has returned) on Tensors' arrays and arrays, and "
      "records it; None if that takes more."},
-    {"_fill", function_class_fill, METH_O, "_fill(other): takes the function_class_methods of another."},
-    {"_flat", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function_apply_flat)), METH_FASTCALL,
+    {"_fill", in_turn<function_class_fill>, METH_O, "_fill(other): takes the function_class_methods of another."},
+    {"_flat", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(in_turn<function_apply_flat>)), METH_FASTCALL,
      "_flat(args, kwargs, tree): a call whose positional arguments are flat."},
-    {"_record", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function_record)), METH_FASTCALL,
+    {"_record", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(in_turn<function_record>)), METH_FASTCALL,
      "_record(tensors, result, attributes): records a call that was made already."},
     {},
 };
@@ -114,12 +116,12 @@ PyMemberDef function_class_members[] = {
 
 PyType_Slot function_class_slots[] = {
     {Py_tp_doc, const_cast<char*>("What `apply` of a Function is: called, it runs forward and records a node.")},
-    {Py_tp_new, reinterpret_cast<void*>(function_class_new)},
+    {Py_tp_new, reinterpret_cast<void*>(in_turn<function_class_new>)},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-    {Py_tp_repr, reinterpret_cast<void*>(function_class_repr)},
+    {Py_tp_repr, reinterpret_cast<void*>(in_turn<function_class_repr>)},
     {Py_tp_traverse, reinterpret_cast<void*>(function_class_traverse)},
-    {Py_tp_clear, reinterpret_cast<void*>(function_class_clear)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(function_class_dealloc)},
+    {Py_tp_clear, reinterpret_cast<void*>(in_turn<function_class_clear>)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(in_turn<function_class_dealloc>)},
     {Py_tp_methods, function_class_methods},
     {Py_tp_members, function_class_members},
     {0, nullptr},

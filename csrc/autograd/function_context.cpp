@@ -2,6 +2,7 @@
 #include "autograd/engine.h"
 #include "autograd/function.h"
 #include "autograd/state.h"
+#include "autograd/turn.h"
 #include "runtime/errors.h"
 #include "runtime/up_calls.h"
 
@@ -166,7 +167,7 @@ PyObject* by_argument(GradNode* node, Predicate&& predicate) {
     for (Py_ssize_t i = 0; i < n; ++i) PyTuple_SET_ITEM(tuple.get(), i, PyBool_FromLong(predicate(node->edges[i])));
     if (!node->extra || !node->extra->tree) return tuple.release();
     PyObject* args[] = {node->extra->tree, tuple.get()};
-    return vectorcall_new(up_calls.any_by_argument, args, 2);
+    return outside_new(up_calls.any_by_argument, args, 2);
 }
 
 PyObject* needs_input_grad(PyObject* self, void*) {
@@ -224,16 +225,16 @@ constexpr const char* kFlagNames[] = {"materialize_grads", "materialize_non_diff
 }  // namespace
 
 PyMethodDef grad_node_context_methods[] = {
-    {"save_for_backward", fast(save_for_backward), METH_FASTCALL,
+    {"save_for_backward", fast(in_turn<save_for_backward>), METH_FASTCALL,
      "save_for_backward($self, /, *arrays)\n--\n\nKeep arrays (or None) for backward, which finds them in "
      "`saved_tensors`."},
-    {"save_for_forward", fast(save_for_forward), METH_FASTCALL,
+    {"save_for_forward", fast(in_turn<save_for_forward>), METH_FASTCALL,
      "save_for_forward($self, /, *arrays)\n--\n\nKeep arrays (or None) for jvp, which finds them in `saved_tensors`."},
-    {"mark_dirty", fast(mark_dirty), METH_FASTCALL,
+    {"mark_dirty", fast(in_turn<mark_dirty>), METH_FASTCALL,
      "mark_dirty($self, /, *arrays)\n--\n\nSay that these arguments were changed in place. They must be returned."},
-    {"mark_non_differentiable", fast(mark_non_differentiable), METH_FASTCALL,
+    {"mark_non_differentiable", fast(in_turn<mark_non_differentiable>), METH_FASTCALL,
      "mark_non_differentiable($self, /, *arrays)\n--\n\nSay that these outputs have no gradient."},
-    {"set_materialize_grads", set_materialize_grads, METH_O,
+    {"set_materialize_grads", in_turn<set_materialize_grads>, METH_O,
      "set_materialize_grads($self, value, /)\n--\n\nWhether backward gets zeros (the default) or None for gradients "
      "that "
      "did not arrive."},
@@ -241,22 +242,24 @@ PyMethodDef grad_node_context_methods[] = {
 };
 
 PyGetSetDef grad_node_context_getset[] = {
-    {"saved_tensors", saved_tensors, nullptr,
-     "Return what save_for_backward kept: arrays, or while recording Tensors with their history.", nullptr},
-    {"to_save", to_save, nullptr, "Return what save_for_backward was given, during the call.", nullptr},
-    {"saved_for_forward", saved_for_forward, nullptr, "Return what save_for_forward was given, during the call.",
+    {"saved_tensors", in_turn<saved_tensors>, nullptr,
+     "What save_for_backward kept: arrays, or while recording Tensors with their history.", nullptr},
+    {"to_save", in_turn<to_save>, nullptr, "What save_for_backward was given, during the call.", nullptr},
+    {"saved_for_forward", in_turn<saved_for_forward>, nullptr, "What save_for_forward was given, during the call.",
      nullptr},
-    {"dirty_tensors", dirty_tensors, nullptr, "Return what mark_dirty was given, during the call.", nullptr},
-    {"non_differentiable", non_differentiable, nullptr,
-     "Return what mark_non_differentiable was given, during the call.", nullptr},
-    {"needs_input_grad", needs_input_grad, nullptr,
+    {"dirty_tensors", in_turn<dirty_tensors>, nullptr, "What mark_dirty was given, during the call.", nullptr},
+    {"non_differentiable", in_turn<non_differentiable>, nullptr,
+     "What mark_non_differentiable was given, during the call.", nullptr},
+    {"needs_input_grad", in_turn<needs_input_grad>, nullptr,
      "One bool an argument: whether its gradient is wanted. In backward, by the run that asks.", nullptr},
-    {"is_variable_input", is_variable_input, nullptr, "One bool an argument: whether it is a Tensor.", nullptr},
-    {"input_info", input_info, nullptr, "(dtype, shape) of each Tensor argument; None where no gradient is wanted.",
+    {"is_variable_input", in_turn<is_variable_input>, nullptr, "One bool an argument: whether it is a Tensor.",
      nullptr},
-    {"output_info", output_info, nullptr, "(dtype, shape) of each output; None where it is not an array.", nullptr},
-    {"requires_grad", requires_grad, nullptr, "True.", nullptr},
-    {"function", function_of, nullptr, "The Function this is a call of, or None.", nullptr},
+    {"input_info", in_turn<input_info>, nullptr,
+     "(dtype, shape) of each Tensor argument; None where no gradient is wanted.", nullptr},
+    {"output_info", in_turn<output_info>, nullptr, "(dtype, shape) of each output; None where it is not an array.",
+     nullptr},
+    {"requires_grad", in_turn<requires_grad>, nullptr, "True.", nullptr},
+    {"function", in_turn<function_of>, nullptr, "The Function this is a call of, or None.", nullptr},
     {"materialize_grads", get_flag<&GradNode::materialize>, set_flag<&GradNode::materialize>,
      "Zeros instead of None for gradients that did not arrive.", const_cast<char*>(kFlagNames[0])},
     {"materialize_non_diff_grads", get_flag<&GradNode::materialize_non_diff>, set_flag<&GradNode::materialize_non_diff>,

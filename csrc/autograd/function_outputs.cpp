@@ -21,6 +21,7 @@ bool holds_array(PyObject* o) {
             if (const Ref item = item_of(o, i); item && is_array(item.get())) return true;
         }
     } else if (PyDict_Check(o)) {
+        const ObjectLock lock(o);
         PyObject *key, *value;
         Py_ssize_t at = 0;
         while (PyDict_Next(o, &at, &key, &value)) {

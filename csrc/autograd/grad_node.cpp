@@ -14,7 +14,7 @@ namespace pyop {
 
 namespace {
 
-uint64_t next_sequence = 1;  // guarded by the GIL
+uint64_t next_sequence = 1;  // guarded by the turn
 
 thread_local bool burying = false;
 thread_local GradNode* doomed = nullptr;
@@ -51,7 +51,10 @@ void drop_contents(GradNode* node) {
 
 void bury(GradNode* node) {
     if (node->weakrefs) survive([&] { PyObject_ClearWeakRefs(as_object(node)); });
-    if (node->kind == GradNodeKind::Accumulate && node->owner) as_tensor(node->owner)->sink = nullptr;
+    if (node->kind == GradNodeKind::Accumulate && node->owner) {
+        TensorObject* leaf = as_tensor(node->owner);
+        if (leaf->sink == node) leaf->sink = nullptr;
+    }
     drop_contents(node);
     drop(node->owner);
     for (Py_ssize_t i = 0; i < edge_count(node); ++i) unshare(node->edges[i].info);
@@ -161,10 +164,7 @@ GradNode* gradient_target_new(TensorObject* t) {
         Py_INCREF(as_object(t->grad_fn));
         return t->grad_fn;
     }
-    if (t->sink) {
-        Py_INCREF(as_object(t->sink));
-        return t->sink;
-    }
+    if (GradNode* node = sink_new(t)) return node;
     ArrayInfo* info = tensor_info(t);
     GradNode* node = info ? grad_node_new(GradNodeKind::Accumulate, 0) : nullptr;
     if (!node) return nullptr;
@@ -174,9 +174,12 @@ GradNode* gradient_target_new(TensorObject* t) {
     node->executable = true;
     grad_node_finish(node);
     node->sequence = UINT64_MAX;  // gradients of leaves are added as soon as they are complete
+    enable_try_incref(as_object(node));
     t->sink = node;
     return node;
 }
+
+GradNode* sink_new(TensorObject* t) { return t->sink && try_incref(as_object(t->sink)) ? t->sink : nullptr; }
 
 GradNode* error_node_new(PyObject* message, const GradNode* model, PyObject* const* more, size_t n,
                          TensorObject* like) {

@@ -114,6 +114,8 @@ NodeExtra* grad_node_extra(GradNode* node);
 
 // Where the gradient of `t`, which requires one, goes: its node, or the accumulating node of a leaf. New reference.
 GradNode* gradient_target_new(TensorObject* t);
+// The accumulating node that a leaf has, or null, which is no error. New reference.
+GradNode* sink_new(TensorObject* t);
 
 // A node that raises `message` (stolen, may be null: then an error is set) when a gradient arrives; output 0 has the
 // shape of `like`. Its edges are those of `model` and one for each of `more` that is a Tensor requiring a gradient, so

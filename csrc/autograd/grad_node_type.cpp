@@ -4,6 +4,7 @@
 
 #include "autograd/function.h"
 #include "autograd/hooks.h"
+#include "autograd/turn.h"
 #include "runtime/errors.h"
 
 namespace pyop {
@@ -63,25 +64,26 @@ PyObject* get_tangents(PyObject* self, void*) {
 }
 
 PyMethodDef own_methods[] = {
-    {"name", node_name, METH_NOARGS, "name($self, /)\n--\n\nWhat it is: the name of its Function and 'Backward'."},
-    {"_sequence_nr", node_sequence, METH_NOARGS, "_sequence_nr(): when it was made; newer nodes run first."},
-    {"register_hook", register_hook, METH_O,
+    {"name", in_turn<node_name>, METH_NOARGS,
+     "name($self, /)\n--\n\nWhat it is: the name of its Function and 'Backward'."},
+    {"_sequence_nr", in_turn<node_sequence>, METH_NOARGS, "_sequence_nr(): when it was made; newer nodes run first."},
+    {"register_hook", in_turn<register_hook>, METH_O,
      "register_hook($self, hook, /)\n--\n\n"
      "Call `hook(grad_inputs, grad_outputs)` after backward of this node; a tuple it returns replaces grad_inputs. "
      "Returns a handle with remove()."},
-    {"register_prehook", register_prehook, METH_O,
+    {"register_prehook", in_turn<register_prehook>, METH_O,
      "register_prehook($self, hook, /)\n--\n\n"
      "Call `hook(grad_outputs)` before backward of this node; a tuple it returns replaces them. Returns a handle with "
      "remove()."},
 };
 
 PyGetSetDef own_getset[] = {
-    {"next_functions", next_functions, nullptr,
+    {"next_functions", in_turn<next_functions>, nullptr,
      "(node, output) for each Tensor argument; (None, 0) where no gradient goes.", nullptr},
-    {"metadata", metadata, nullptr, "A dict for anybody's notes; under detect_anomaly it has ``'traceback_'``.",
-     nullptr},
-    {"variable", variable, nullptr, "The leaf of an accumulating node, else None.", nullptr},
-    {"_tangents", get_tangents, nullptr, "In forward mode the tangent of each output, or None.", nullptr},
+    {"metadata", in_turn<metadata>, nullptr,
+     "A dict for anybody's notes; under detect_anomaly it has ``'traceback_'``.", nullptr},
+    {"variable", in_turn<variable>, nullptr, "The leaf of an accumulating node, else None.", nullptr},
+    {"_tangents", in_turn<get_tangents>, nullptr, "In forward mode the tangent of each output, or None.", nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
 };
 
@@ -113,10 +115,10 @@ int grad_node_init(PyObject* module) {
              "Anything may be kept on it as an attribute. Arguments and outputs go through save_for_backward, which "
              "notices changes and keeps no cycle.\n\n"
              ">>> pyop.Tensor(2.0, requires_grad=True).sum().grad_fn.name()\n'SumBackward'")},
-        {Py_tp_repr, reinterpret_cast<void*>(grad_node_repr)},
-        {Py_tp_dealloc, reinterpret_cast<void*>(grad_node_dealloc)},
+        {Py_tp_repr, reinterpret_cast<void*>(in_turn<grad_node_repr>)},
+        {Py_tp_dealloc, reinterpret_cast<void*>(in_turn<grad_node_dealloc>)},
         {Py_tp_traverse, reinterpret_cast<void*>(grad_node_traverse)},
-        {Py_tp_clear, reinterpret_cast<void*>(grad_node_clear)},
+        {Py_tp_clear, reinterpret_cast<void*>(in_turn<grad_node_clear>)},
         {Py_tp_methods, methods->data()},
         {Py_tp_getset, getset->data()},
         {Py_tp_members, grad_node_members},

@@ -2,6 +2,7 @@
 #include "autograd/builtin.h"
 #include "autograd/engine.h"
 #include "autograd/state.h"
+#include "autograd/turn.h"
 #include "runtime/up_calls.h"
 
 namespace pyop {
@@ -57,7 +58,7 @@ Ref fit_gradient(Ref gradient, const ArrayInfo& info, bool tensors, bool take_re
 Ref add_gradients(Ref a, PyObject* b) {
     if (is_tensor(a.get()) || is_tensor(b)) {
         PyObject* args[] = {a.get(), b};
-        return Ref::steal(vectorcall_new(up_calls.add_tensors, args, 2));
+        return Ref::steal(outside_new(up_calls.add_tensors, args, 2));
     }
     if (is_ours_alone(a.get())) {
         const int type = PyArray_DESCR(as_array(a.get()))->type_num;

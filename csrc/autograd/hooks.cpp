@@ -3,6 +3,7 @@
 
 #include "autograd/engine.h"
 #include "autograd/tensor_parts.h"
+#include "autograd/turn.h"
 #include "runtime/up_calls.h"
 
 namespace pyop {
@@ -53,7 +54,7 @@ PyObject* hook_add_new(PyObject*& slot, PyObject* hook) {
     }
     if (!slot && !(slot = PyDict_New())) return nullptr;
     PyObject* args[] = {slot, hook};
-    return vectorcall_new(up_calls.add_hook, args, 2);
+    return outside_new(up_calls.add_hook, args, 2);
 }
 
 int run_hooks(PyObject* hooks, Ref& gradient, const ArrayInfo& info, bool tensors) {
@@ -63,7 +64,7 @@ int run_hooks(PyObject* hooks, Ref& gradient, const ArrayInfo& info, bool tensor
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) {
         PyObject* hook = PyList_GET_ITEM(list.get(), i);
         PyObject* arg = gradient.get();
-        Ref result = Ref::steal(vectorcall_new(hook, &arg, 1));
+        Ref result = Ref::steal(outside_new(hook, &arg, 1));
         if (!result) return -1;
         if (result.get() == Py_None) continue;
         gradient = replacement(std::move(result), hook, info, tensors);
@@ -98,7 +99,7 @@ int run_post_accumulate_hooks(TensorObject* t) {
     if (!list) return -1;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) {
         PyObject* arg = as_object(t);
-        Ref result = Ref::steal(vectorcall_new(PyList_GET_ITEM(list.get(), i), &arg, 1));
+        Ref result = Ref::steal(outside_new(PyList_GET_ITEM(list.get(), i), &arg, 1));
         if (!result) return -1;
         if (result.get() != Py_None) {
             PyErr_Format(PyExc_TypeError, "a post-accumulate hook returns None, not %s",
@@ -157,7 +158,7 @@ int run_prehooks(GradNode* node, PyObject** arrived, bool tensors) {
             PyTuple_SET_ITEM(gradients.get(), i, Py_NewRef(arrived[i] ? arrived[i] : Py_None));
         }
         PyObject* arg = gradients.get();
-        Ref result = Ref::steal(vectorcall_new(hook, &arg, 1));
+        Ref result = Ref::steal(outside_new(hook, &arg, 1));
         if (!result) return -1;
         if (result.get() == Py_None) continue;
         if (check_tuple(result.get(), n, hook, "prehook") < 0) return -1;
@@ -187,7 +188,7 @@ int run_posthooks(GradNode* node, PyObject** gradients, PyObject* arrived) {
             PyTuple_SET_ITEM(made.get(), k++, Py_NewRef(gradients[i] ? gradients[i] : Py_None));
         }
         PyObject* args[] = {made.get(), arrived};
-        Ref result = Ref::steal(vectorcall_new(hook, args, 2));
+        Ref result = Ref::steal(outside_new(hook, args, 2));
         if (!result) return -1;
         if (result.get() == Py_None) continue;
         if (check_tuple(result.get(), n, hook, "hook") < 0) return -1;

@@ -5,6 +5,7 @@
 
 #include "autograd/suspended_modes.h"
 #include "autograd/tensor.h"
+#include "autograd/turn.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
 
@@ -125,18 +126,18 @@ PyObject* mode_undo(PyObject* self, PyObject*) {
 }
 
 PyMethodDef mode_methods[] = {
-    {"__enter__", mode_enter, METH_NOARGS, "Turn the modes on; return itself."},
-    {"__exit__", mode_exit, METH_VARARGS, "Make them what they were."},
-    {"_begin", mode_begin, METH_NOARGS, "Turn the modes on now; a `with` that follows only ends them."},
-    {"_undo", mode_undo, METH_NOARGS, "Undo _begin."},
+    {"__enter__", in_turn<mode_enter>, METH_NOARGS, "Turns the modes on; returns itself."},
+    {"__exit__", in_turn<mode_exit>, METH_VARARGS, "Makes them what they were."},
+    {"_begin", in_turn<mode_begin>, METH_NOARGS, "Turns the modes on now; a `with` that follows only ends them."},
+    {"_undo", in_turn<mode_undo>, METH_NOARGS, "Undoes _begin."},
     {},
 };
 PyType_Slot mode_slots[] = {
     {Py_tp_doc, const_cast<char*>("Mode(recording=None, anomaly=None, check_nan=None): modes of the thread for the "
                                   "length of a `with`; None leaves one as it is.")},
-    {Py_tp_new, reinterpret_cast<void*>(mode_new)},
-    {Py_tp_init, reinterpret_cast<void*>(mode_init)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(mode_dealloc)},
+    {Py_tp_new, reinterpret_cast<void*>(in_turn<mode_new>)},
+    {Py_tp_init, reinterpret_cast<void*>(in_turn<mode_init>)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(in_turn<mode_dealloc>)},
     {Py_tp_methods, mode_methods},
     {0, nullptr},
 };

@@ -1,5 +1,6 @@
 // autograd/numbers.cpp: find NumPy's loop for plain operands and call it, in place where nobody else sees the memory.
 #include "autograd/numbers.h"
+#include "autograd/turn.h"
 
 #include <cmath>  // std::isfinite
 #include <cstring>  // std::memcpy
@@ -79,9 +80,9 @@ Ref through_numpy(const Ufunc& u, PyObject* a, PyObject* b, PyObject* out, bool 
     PyObject* args[] = {a, b ? b : out, out};
     const size_t n = 1 + (b != nullptr) + (out != nullptr);
     if (scalars) {
-        if (PyObject* does = scalar_operator(u.object)) return Ref::steal(vectorcall_new(does, args, n));
+        if (PyObject* does = scalar_operator(u.object)) return Ref::steal(outside_new(does, args, n));
     }
-    return Ref::steal(vectorcall_new(u.object, args, n));
+    return Ref::steal(outside_new(u.object, args, n));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "autograd/state.h"
 #include "autograd/tensor_parts.h"
 #include "autograd/transformations.h"
+#include "autograd/turn.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
 #include "runtime/stack_array.h"
@@ -80,7 +81,7 @@ PyObject* pull(PlainVjp& made, PyObject* ct) {
     Ref found;
     {
         const Recording off(false);
-        found = Ref::steal(vectorcall_new(made.backward, args.data() + 1, (n + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET));
+        found = Ref::steal(outside_new(made.backward, args.data() + 1, (n + 1) | PY_VECTORCALL_ARGUMENTS_OFFSET));
     }
     if (!found) return nullptr;
     StackRefs<8> parts(n);
@@ -142,7 +143,7 @@ PyObject* plain_vjp(PyObject* op, PyObject* primals, PyObject* backward) {
     Ref made = Ref::steal(plain_vjp_type->tp_alloc(plain_vjp_type, 0));
     if (!made) return nullptr;
     PlainVjp& plain = *as_plain(made.get());
-    plain.vectorcall = pull_py;
+    plain.vectorcall = in_turn<pull_py>;
     plain.primals = Py_NewRef(primals);
     plain.value = value.new_ref();
     plain.backward = Py_NewRef(backward);
@@ -181,7 +182,7 @@ void plain_dealloc(PyObject* self) {
 }
 
 PyMethodDef vjp_methods[] = {
-    {"check", check_py, METH_NOARGS, "check(): fails if an argument was written into since the call."},
+    {"check", in_turn<check_py>, METH_NOARGS, "check(): fails if an argument was written into since the call."},
     {},
 };
 
@@ -195,7 +196,7 @@ PyType_Slot vjp_slots[] = {
                                   "those of its arguments; None where that takes a record.")},
     {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
     {Py_tp_traverse, reinterpret_cast<void*>(plain_traverse)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(plain_dealloc)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(in_turn<plain_dealloc>)},
     {Py_tp_methods, vjp_methods},
     {Py_tp_members, vjp_members},
     {0, nullptr},
@@ -207,7 +208,7 @@ PyType_Spec vjp_spec = {"pyop._core.PlainVjp", sizeof(PlainVjp), 0,
                         vjp_slots};
 
 PyMethodDef vjp_functions[] = {
-    {"plain_vjp", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(plain_vjp_py)), METH_FASTCALL,
+    {"plain_vjp", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(in_turn<plain_vjp_py>)), METH_FASTCALL,
      "plain_vjp(op, primals, backward): (value, PlainVjp) of an op called on a tuple of arrays; (value, None) where "
      "its "
      "value is not an array of its own; None, and nothing is called, where something else is among the arguments or "

@@ -243,7 +243,8 @@ int saved_set_output(SavedItem& item, TensorObject* output, uint32_t index, bool
 void saved_finish(SavedItem& item, npy_intp result) {
     if (is_tensor(item.value)) return saved_set_input(item, as_tensor(item.value), result);
     PyArrayObject* array = as_array(item.value);
-    const bool ours = Py_REFCNT(array) == 1 && !PyArray_BASE(array) && PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA);
+    const bool ours =
+        uniquely_owned(as_object(array)) && !PyArray_BASE(array) && PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA);
     if (is_printed(array, ours)) print(item, array, result);
 }
 

@@ -1,6 +1,8 @@
 // autograd/suspended_modes.cpp: switch the modes of generators and coroutines with their suspensions.
 #include "autograd/suspended_modes.h"
 
+#include "autograd/turn.h"
+
 #include <algorithm>
 #include <vector>
 
@@ -25,7 +27,7 @@ struct Applied {
     Setting on, before;
 };
 
-// Guarded by the GIL. Never destroyed: generators may end when the process does.
+// Guarded by the turn. Never destroyed: generators may end when the process does.
 std::vector<Held>& held = *new std::vector<Held>;
 uint64_t last_number = 0;
 thread_local std::vector<Applied> applied;
@@ -106,6 +108,7 @@ void forget_dead(const Numbers& running) {
 }  // namespace
 
 void follow_suspended() noexcept {
+    const Turn turn;
     const SavedError pending;
     const std::vector<Ref> holders = holders_here();
     const Numbers running = held_by(holders);
@@ -144,6 +147,7 @@ Ref entering_generator() {
 }
 
 int hold_while_running(PyObject* mode, PyObject* generator, const Setting& on) {
+    const Turn turn;
     Ref alive = Ref::steal(PyWeakref_NewRef(generator, nullptr));
     if (!alive) return -1;
     held.push_back({++last_number, mode, generator, std::move(alive), on});
@@ -154,6 +158,7 @@ int hold_while_running(PyObject* mode, PyObject* generator, const Setting& on) {
 
 bool end_held(PyObject* mode, PyObject* generator) {
     if (!suspended_modes) return false;
+    const Turn turn;
     follow_suspended();
     for (size_t i = held.size(); i-- > 0;) {
         if (held[i].mode != mode || (generator && held[i].generator != generator)) continue;

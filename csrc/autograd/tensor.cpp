@@ -131,7 +131,9 @@ bool is_unshared(const TensorObject* t, Py_ssize_t more) {
     const VersionCounter* counter = t->counter;
     Py_ssize_t others = 0;
     for (PyArrayObject* array = t->data;;) {
-        others += Py_REFCNT(array) - 1;
+        const Py_ssize_t references = references_of(as_object(array));
+        if (references < 0) return false;
+        others += references - 1;
         PyObject* base = PyArray_BASE(array);
         if (!base) {
             if (!PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA)) return false;

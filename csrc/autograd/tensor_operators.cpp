@@ -9,6 +9,7 @@
 #include "autograd/function_parts.h"
 #include "autograd/state.h"
 #include "autograd/tensor_parts.h"
+#include "autograd/turn.h"
 #include "graph/value.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
@@ -94,7 +95,7 @@ PyObject* recorded(Operator which, PyObject* a, PyObject* b) {
     Ref name = Ref::steal(PyUnicode_FromString(row_of(which).ufunc));
     if (!name) return nullptr;
     PyObject* args[] = {name.get(), a, b};
-    return vectorcall_new(up_calls.tensor_operator, args, b ? 3 : 2);
+    return outside_new(up_calls.tensor_operator, args, b ? 3 : 2);
 }
 
 // A Tensor beside a Value is a constant of the graph, unless a gradient would have to go to it.
@@ -110,6 +111,7 @@ PyObject* with_value(PyObject* (*operation)(PyObject*, PyObject*), PyObject* a, 
 struct OperatorSlots {
     template <Operator which>
     static PyObject* binary(PyObject* a, PyObject* b) {
+        const Turn turn;
         if (is_value(a) || is_value(b)) return with_value(row_of(which).binary, a, b);
         if (!is_tensor_operand(a) || !is_tensor_operand(b)) return refuse_operands(a, b);
         if (is_watched(a) || is_watched(b)) return recorded(which, a, b);
@@ -152,7 +154,7 @@ PyObject* tensor_power(PyObject* a, PyObject* b, PyObject* modulus) {
         -1);
     if (done) return made;
     PyObject* args[] = {a, b};
-    return vectorcall_new(up_calls.tensor_power, args, 2);
+    return outside_new(up_calls.tensor_power, args, 2);
 }
 
 constexpr const char* kInPlaceText[] = {"+=", "-=", "*=", "%=", "", "<<=", ">>=", "&=", "^=", "|=", "//=", "/=", "@="};
@@ -235,7 +237,7 @@ PyObject* subscript(PyObject* a, PyObject* key) {
     PyObject* made = nullptr;
     if (guarded([&] { return builtin_getitem(a, key, made); }, -1)) return made;
     PyObject* args[] = {a, key};
-    return vectorcall_new(up_calls.tensor_getitem, args, 2);
+    return outside_new(up_calls.tensor_getitem, args, 2);
 }
 
 int assign(PyObject* a, PyObject* key, PyObject* value) {
@@ -244,13 +246,13 @@ int assign(PyObject* a, PyObject* key, PyObject* value) {
         PyErr_SetString(PyExc_TypeError, "elements of a Tensor cannot be deleted");
         return -1;
     }
-    Ref done = Ref::steal(vectorcall_new(up_calls.tensor_setitem, args, 3));
+    Ref done = Ref::steal(outside_new(up_calls.tensor_setitem, args, 3));
     return done ? 0 : -1;
 }
 
 PyObject* tensor_iterate(PyObject* a) {
     if (as_tensor(a)->is_scalar) return no_sequence(a, "'%s' object is not iterable");
-    return vectorcall_new(up_calls.tensor_iterate, &a, 1);
+    return outside_new(up_calls.tensor_iterate, &a, 1);
 }
 
 }  // namespace
@@ -259,31 +261,31 @@ int tensor_operator_slots(std::vector<PyType_Slot>& slots) {
     using enum Operator;
     add_operator_slots<OperatorSlots>(slots);
     const PyType_Slot own[] = {
-        type_slot(Py_tp_richcompare, tensor_compare),
-        type_slot(Py_nb_power, tensor_power),
-        type_slot(Py_nb_inplace_add, tensor_inplace<Add>),
-        type_slot(Py_nb_inplace_subtract, tensor_inplace<Subtract>),
-        type_slot(Py_nb_inplace_multiply, tensor_inplace<Multiply>),
-        type_slot(Py_nb_inplace_remainder, tensor_inplace<Remainder>),
-        type_slot(Py_nb_inplace_power, tensor_inplace_power),
-        type_slot(Py_nb_inplace_floor_divide, tensor_inplace<FloorDivide>),
-        type_slot(Py_nb_inplace_true_divide, tensor_inplace<TrueDivide>),
-        type_slot(Py_nb_inplace_matrix_multiply, tensor_inplace<Matmul>),
-        type_slot(Py_nb_inplace_and, tensor_inplace<And>),
-        type_slot(Py_nb_inplace_or, tensor_inplace<Or>),
-        type_slot(Py_nb_inplace_xor, tensor_inplace<Xor>),
-        type_slot(Py_nb_inplace_lshift, tensor_inplace<LeftShift>),
-        type_slot(Py_nb_inplace_rshift, tensor_inplace<RightShift>),
-        type_slot(Py_nb_bool, to_bool),
-        type_slot(Py_nb_float, to_float),
-        type_slot(Py_nb_int, to_int),
-        type_slot(Py_nb_index, to_index),
-        type_slot(Py_mp_length, tensor_length),
-        type_slot(Py_sq_contains, tensor_contains),
-        type_slot(Py_mp_subscript, subscript),
-        type_slot(Py_mp_ass_subscript, assign),
-        type_slot(Py_tp_iter, tensor_iterate),
-        type_slot(Py_bf_getbuffer, get_buffer),
+        type_slot(Py_tp_richcompare, in_turn<tensor_compare>),
+        type_slot(Py_nb_power, in_turn<tensor_power>),
+        type_slot(Py_nb_inplace_add, in_turn<tensor_inplace<Add>>),
+        type_slot(Py_nb_inplace_subtract, in_turn<tensor_inplace<Subtract>>),
+        type_slot(Py_nb_inplace_multiply, in_turn<tensor_inplace<Multiply>>),
+        type_slot(Py_nb_inplace_remainder, in_turn<tensor_inplace<Remainder>>),
+        type_slot(Py_nb_inplace_power, in_turn<tensor_inplace_power>),
+        type_slot(Py_nb_inplace_floor_divide, in_turn<tensor_inplace<FloorDivide>>),
+        type_slot(Py_nb_inplace_true_divide, in_turn<tensor_inplace<TrueDivide>>),
+        type_slot(Py_nb_inplace_matrix_multiply, in_turn<tensor_inplace<Matmul>>),
+        type_slot(Py_nb_inplace_and, in_turn<tensor_inplace<And>>),
+        type_slot(Py_nb_inplace_or, in_turn<tensor_inplace<Or>>),
+        type_slot(Py_nb_inplace_xor, in_turn<tensor_inplace<Xor>>),
+        type_slot(Py_nb_inplace_lshift, in_turn<tensor_inplace<LeftShift>>),
+        type_slot(Py_nb_inplace_rshift, in_turn<tensor_inplace<RightShift>>),
+        type_slot(Py_nb_bool, in_turn<to_bool>),
+        type_slot(Py_nb_float, in_turn<to_float>),
+        type_slot(Py_nb_int, in_turn<to_int>),
+        type_slot(Py_nb_index, in_turn<to_index>),
+        type_slot(Py_mp_length, in_turn<tensor_length>),
+        type_slot(Py_sq_contains, in_turn<tensor_contains>),
+        type_slot(Py_mp_subscript, in_turn<subscript>),
+        type_slot(Py_mp_ass_subscript, in_turn<assign>),
+        type_slot(Py_tp_iter, in_turn<tensor_iterate>),
+        type_slot(Py_bf_getbuffer, in_turn<get_buffer>),
     };
     slots.insert(slots.end(), std::begin(own), std::end(own));
     return 0;

@@ -9,6 +9,7 @@
 #include "autograd/grad_node.h"
 #include "autograd/state.h"
 #include "autograd/tensor_parts.h"
+#include "autograd/turn.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
 #include "runtime/up_calls.h"
@@ -339,10 +340,11 @@ PyObject* tensor_backward(PyObject* self, PyObject* const* args, Py_ssize_t n, P
 }
 
 PyMethodDef tensor_methods[] = {
-    {"numpy", tensor_numpy, METH_NOARGS,
+    {"numpy", in_turn<tensor_numpy>, METH_NOARGS,
      "numpy($self, /)\n--\n\nThe array, sharing its memory. What is done with it is not recorded."},
-    {"detach", tensor_detach, METH_NOARGS, "detach($self, /)\n--\n\nA Tensor over the same memory, without history."},
-    {"backward", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(tensor_backward)),
+    {"detach", in_turn<tensor_detach>, METH_NOARGS,
+     "detach($self, /)\n--\n\nA Tensor over the same memory, without history."},
+    {"backward", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(in_turn<tensor_backward>)),
      METH_FASTCALL | METH_KEYWORDS,
      "backward($self, gradient=None, retain_graph=None, create_graph=False, inputs=None)\n--\n\n"
      "Add the gradient of this Tensor to `.grad` of the leaves it was computed from.\n\n"
@@ -367,54 +369,59 @@ PyMethodDef tensor_methods[] = {
      ">>> Square.apply(x).backward(np.ones(2))\n"
      ">>> x.grad\n"
      "Tensor([2., 4.])"},
-    {"requires_grad_", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(tensor_requires_grad_)),
+    {"requires_grad_", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(in_turn<tensor_requires_grad_>)),
      METH_FASTCALL, "requires_grad_($self, requires_grad=True, /)\n--\n\nSet requires_grad, and return the Tensor."},
-    {"register_hook", tensor_register_hook, METH_O,
+    {"register_hook", in_turn<tensor_register_hook>, METH_O,
      "register_hook($self, hook, /)\n--\n\n"
      "Call `hook(grad)` when the gradient of this Tensor is known; what it returns, unless None, replaces the "
      "gradient. "
      "Returns a handle with remove()."},
-    {"register_post_accumulate_grad_hook", tensor_register_post, METH_O,
+    {"register_post_accumulate_grad_hook", in_turn<tensor_register_post>, METH_O,
      "register_post_accumulate_grad_hook($self, hook, /)\n--\n\n"
      "Call `hook(tensor)` after `.grad` of this leaf was updated. Returns a handle with remove()."},
-    {"retain_grad", tensor_retain_grad, METH_NOARGS,
+    {"retain_grad", in_turn<tensor_retain_grad>, METH_NOARGS,
      "retain_grad($self, /)\n--\n\nKeep the gradient of this Tensor in `.grad` although it is no leaf."},
-    {"__array__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(tensor_array)),
+    {"__array__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(in_turn<tensor_array>)),
      METH_VARARGS | METH_KEYWORDS, "The array, for NumPy; refused where a history would be lost."},
-    {"__array_ufunc__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(tensor_array_ufunc)),
+    {"__array_ufunc__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(in_turn<tensor_array_ufunc>)),
      METH_VARARGS | METH_KEYWORDS, "NumPy's protocol: a ufunc on Tensors."},
-    {"__array_function__", tensor_array_function, METH_VARARGS, "NumPy's protocol: a function on Tensors."},
-    {"_give", tensor_give, METH_O, "_give(what): the array, unless its numbers must not leave the record."},
-    {"_bump", tensor_bump_py, METH_NOARGS, "_bump(): counts a change in place."},
-    {"_mark_view", tensor_mark_view, METH_O, "_mark_view(base): its memory is that of `base`."},
+    {"__array_function__", in_turn<tensor_array_function>, METH_VARARGS, "NumPy's protocol: a function on Tensors."},
+    {"_give", in_turn<tensor_give>, METH_O, "_give(what): the array, unless its numbers must not leave the record."},
+    {"_bump", in_turn<tensor_bump_py>, METH_NOARGS, "_bump(): counts a change in place."},
+    {"_mark_view", in_turn<tensor_mark_view>, METH_O, "_mark_view(base): its memory is that of `base`."},
     {},
 };
 
 PyGetSetDef getset[] = {
-    {"grad", get_grad, set_grad, "The gradient added up so far, a Tensor, or None.", nullptr},
-    {"grad_fn", get_grad_fn, nullptr, "The node that made this Tensor; None for a leaf.", nullptr},
-    {"requires_grad", get_requires_grad, set_requires_grad, "Whether what is done with it is recorded.", nullptr},
-    {"is_leaf", get_is_leaf, nullptr, "Return whether it was made by the user and not by a recorded computation.",
+    {"grad", in_turn<get_grad>, in_turn<set_grad>, "The gradient added up so far, a Tensor, or None.", nullptr},
+    {"grad_fn", in_turn<get_grad_fn>, nullptr, "The node that made this Tensor; None for a leaf.", nullptr},
+    {"requires_grad", in_turn<get_requires_grad>, in_turn<set_requires_grad>,
+     "Whether what is done with it is recorded.", nullptr},
+    {"is_leaf", in_turn<get_is_leaf>, nullptr, "Whether it was made by the user and not by a recorded computation.",
      nullptr},
-    {"retains_grad", get_retains_grad, nullptr, "Return whether retain_grad() was called.", nullptr},
-    {"output_nr", get_output, nullptr, "Return which output of grad_fn it is.", nullptr},
-    {"_version", get_version, nullptr, "Return how often its memory was changed in place, as far as pyop knows.",
+    {"retains_grad", in_turn<get_retains_grad>, nullptr, "Whether retain_grad() was called.", nullptr},
+    {"output_nr", in_turn<get_output>, nullptr, "Which output of grad_fn it is.", nullptr},
+    {"_version", in_turn<get_version>, nullptr, "How often its memory was changed in place, as far as pyop knows.",
      nullptr},
-    {"__class__", get_class, nullptr, "That of the array or scalar it stands for; type(t) is Tensor.", nullptr},
-    {"_watched", get_watched, nullptr, "Return whether what is done with it is recorded or moved along.", nullptr},
-    {"_numbers", get_numbers, nullptr, "The array, for who neither keeps it nor gives it to anybody.", nullptr},
-    {"_guarded", get_guarded, nullptr, "Return whether its memory is also that of something recorded.", nullptr},
-    {"_scalar", get_scalar, set_scalar, "Whether NumPy would have a scalar here.", nullptr},
-    {"_argument", get_argument, set_argument, "Whether it is an argument of a function being differentiated.", nullptr},
-    {"_opened", get_opened, set_opened, "Whether a transformation has made it for an argument.", nullptr},
-    {"_tangent", get_tangent, nullptr, "The tangent that moves along with it here, or None.", nullptr},
-    {"shape", get_of_array, nullptr, "As of an array.", const_cast<char*>("shape")},
-    {"dtype", get_of_array, nullptr, "As of an array.", const_cast<char*>("dtype")},
-    {"ndim", get_of_array, nullptr, "As of an array.", const_cast<char*>("ndim")},
-    {"size", get_of_array, nullptr, "As of an array.", const_cast<char*>("size")},
-    {"nbytes", get_of_array, nullptr, "As of an array.", const_cast<char*>("nbytes")},
-    {"itemsize", get_of_array, nullptr, "As of an array.", const_cast<char*>("itemsize")},
-    {"strides", get_of_array, nullptr, "As of an array.", const_cast<char*>("strides")},
+    {"__class__", in_turn<get_class>, nullptr, "That of the array or scalar it stands for; type(t) is Tensor.",
+     nullptr},
+    {"_watched", in_turn<get_watched>, nullptr, "Whether what is done with it is recorded or moved along.", nullptr},
+    {"_numbers", in_turn<get_numbers>, nullptr, "The array, for who neither keeps it nor gives it to anybody.",
+     nullptr},
+    {"_guarded", in_turn<get_guarded>, nullptr, "Whether its memory is also that of something recorded.", nullptr},
+    {"_scalar", in_turn<get_scalar>, in_turn<set_scalar>, "Whether NumPy would have a scalar here.", nullptr},
+    {"_argument", in_turn<get_argument>, in_turn<set_argument>,
+     "Whether it is an argument of a function being differentiated.", nullptr},
+    {"_opened", in_turn<get_opened>, in_turn<set_opened>, "Whether a transformation has made it for an argument.",
+     nullptr},
+    {"_tangent", in_turn<get_tangent>, nullptr, "The tangent that moves along with it here, or None.", nullptr},
+    {"shape", in_turn<get_of_array>, nullptr, "As of an array.", const_cast<char*>("shape")},
+    {"dtype", in_turn<get_of_array>, nullptr, "As of an array.", const_cast<char*>("dtype")},
+    {"ndim", in_turn<get_of_array>, nullptr, "As of an array.", const_cast<char*>("ndim")},
+    {"size", in_turn<get_of_array>, nullptr, "As of an array.", const_cast<char*>("size")},
+    {"nbytes", in_turn<get_of_array>, nullptr, "As of an array.", const_cast<char*>("nbytes")},
+    {"itemsize", in_turn<get_of_array>, nullptr, "As of an array.", const_cast<char*>("itemsize")},
+    {"strides", in_turn<get_of_array>, nullptr, "As of an array.", const_cast<char*>("strides")},
     {},
 };
 
@@ -443,13 +450,13 @@ int tensor_init(PyObject* module) {
              ">>> x = pyop.Tensor(np.array([1.0, 2.0]), requires_grad=True)\n"
              ">>> x.shape, x.is_leaf, x.grad\n"
              "((2,), True, None)")},
-        {Py_tp_new, reinterpret_cast<void*>(tensor_new_py)},
-        {Py_tp_repr, reinterpret_cast<void*>(tensor_repr)},
+        {Py_tp_new, reinterpret_cast<void*>(in_turn<tensor_new_py>)},
+        {Py_tp_repr, reinterpret_cast<void*>(in_turn<tensor_repr>)},
         {Py_tp_traverse, reinterpret_cast<void*>(tensor_traverse)},
-        {Py_tp_clear, reinterpret_cast<void*>(tensor_clear)},
-        {Py_tp_dealloc, reinterpret_cast<void*>(tensor_dealloc)},
-        {Py_tp_hash, reinterpret_cast<void*>(tensor_hash)},
-        {Py_tp_getattro, reinterpret_cast<void*>(tensor_getattro)},
+        {Py_tp_clear, reinterpret_cast<void*>(in_turn<tensor_clear>)},
+        {Py_tp_dealloc, reinterpret_cast<void*>(in_turn<tensor_dealloc>)},
+        {Py_tp_hash, reinterpret_cast<void*>(in_turn<tensor_hash>)},
+        {Py_tp_getattro, reinterpret_cast<void*>(in_turn<tensor_getattro>)},
         {Py_tp_methods, tensor_methods},
         {Py_tp_getset, getset},
         {Py_tp_members, tensor_members},

@@ -9,6 +9,7 @@
 #include "autograd/engine.h"
 #include "autograd/function_parts.h"
 #include "autograd/tensor_parts.h"
+#include "autograd/turn.h"
 #include "graph/value.h"
 #include "runtime/errors.h"
 #include "runtime/refusal.h"
@@ -54,7 +55,7 @@ PyObject* record(const char* ufunc, Builtin builtin, PyObject* a, PyObject* b, R
     Ref name = Ref::steal(PyUnicode_FromString(ufunc));
     if (!name) return nullptr;
     PyObject* args[] = {name.get(), a, b, numbers.get()};
-    return vectorcall_new(up_calls.record_in_place, args, 4);
+    return outside_new(up_calls.record_in_place, args, 4);
 }
 
 }  // namespace
@@ -73,7 +74,7 @@ PyObject* refuse_write(const char* how, TensorObject* t, PyObject* other) {
     Ref name = Ref::steal(PyUnicode_FromString(how));
     if (!name) return nullptr;
     PyObject* args[] = {name.get(), as_object(t), other ? other : Py_None};
-    Ref none = Ref::steal(vectorcall_new(up_calls.refuse_write, args, 3));
+    Ref none = Ref::steal(outside_new(up_calls.refuse_write, args, 3));
     return nullptr;
 }
 

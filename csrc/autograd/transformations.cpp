@@ -10,6 +10,7 @@
 #include "autograd/forward.h"
 #include "autograd/state.h"
 #include "autograd/tensor_parts.h"
+#include "autograd/turn.h"
 #include "runtime/errors.h"
 
 namespace pyop {
@@ -157,13 +158,13 @@ PyObject* read_only(PyObject*, PyObject* arrays) {
 }
 
 PyMethodDef transformation_functions[] = {
-    {"pull", pull_py, METH_VARARGS,
+    {"pull", in_turn<pull_py>, METH_VARARGS,
      "pull(outputs, cotangents, inputs, create_graph, zeros): one gradient an input, of its shape: arrays that are "
      "nobody else's, or with create_graph Tensors; None where there is none, or `zeros`."},
-    {"depends_on_others", depends_on_others_py, METH_VARARGS,
+    {"depends_on_others", in_turn<depends_on_others_py>, METH_VARARGS,
      "depends_on_others(outputs, inputs): whether derivatives may be asked for by Tensors that no transformation has "
      "made: gradients would go to them, or these are in a run forward."},
-    {"note_opened", note_opened, METH_O,
+    {"note_opened", in_turn<note_opened>, METH_O,
      "note_opened(tensors): a transformation has made them for arguments, and nobody else asks for derivatives by "
      "them."},
     {"read_only", read_only, METH_O, "read_only(arrays): a tuple, with views that nobody writes into for its arrays."},

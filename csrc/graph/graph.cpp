@@ -15,8 +15,10 @@ Graph::~Graph() {
 
 void Graph::drop() {
     dropped_ = true;
-    for (const auto& node : nodes_) node->drop();
-    const auto folded = std::exchange(folded_, {});
+    for (size_t i = 0; i < nodes_.size(); ++i) nodes_[i]->drop();
+    std::unordered_map<uint32_t, Ref> folded;
+    const BriefLock lock(mutex_);
+    std::swap(folded_, folded);
 }
 
 int Graph::not_usable() {
@@ -25,8 +27,8 @@ int Graph::not_usable() {
 }
 
 int Graph::traverse(visitproc visit, void* arg) const {
-    for (const auto& node : nodes_)
-        if (const int r = node->visit(visit, arg)) return r;
+    for (size_t i = 0; i < nodes_.size(); ++i)
+        if (const int r = nodes_[i]->visit(visit, arg)) return r;
     for (const auto& [index, results] : folded_) Py_VISIT(results.get());
     return 0;
 }
@@ -50,8 +52,11 @@ int Graph::look() {
 int64_t Graph::add(std::unique_ptr<Node> node, PyObject* base) {
     if (PYOP_UNLIKELY(nodes_.size() >= most_)) return too_many();
     if (PYOP_UNLIKELY(finished_)) return no_more(*node);
+    const Origin origin = current_origin();
+    if (!PyUnicode_AsUTF8(base)) return -1;  // and keeps it
+    const BriefLock lock(mutex_);
     if (name_node(*node, base) < 0) return -1;
-    node->site = intern_site(current_origin());
+    node->site = intern_site(origin);
     const auto index = static_cast<uint32_t>(nodes_.size());
     if (node->kind() == NodeKind::Input) inputs_.push_back(index);
     nodes_.push_back(std::move(node));
@@ -142,16 +147,22 @@ int Graph::name_node(Node& node, PyObject* base) {
 
 Ref Graph::node_name(uint32_t i) const {
     const Node& node = *nodes_[i];
-    PyObject* base = names_[node.name].text.get();
-    return node.ordinal == 0 ? Ref::borrow(base) : Ref::steal(PyUnicode_FromFormat("%U_%u", base, node.ordinal));
+    Ref base;
+    {
+        const BriefLock lock(mutex_);
+        base = names_[node.name].text;
+    }
+    return node.ordinal == 0 ? base : Ref::steal(PyUnicode_FromFormat("%U_%u", base.get(), node.ordinal));
 }
 
 PyObject* Graph::folded(uint32_t i) const {
+    const BriefLock lock(mutex_);
     const auto it = folded_.find(i);
     return it == folded_.end() ? nullptr : it->second.get();
 }
 
 void Graph::keep_folded(uint32_t i, PyObject* results) {
+    const BriefLock lock(mutex_);
     // Never replaced: arrays of the tuple are in use by reference while user functions run.
     if (!folded_.count(i)) folded_.emplace(i, Ref::borrow(results));
 }

@@ -4,7 +4,8 @@
 // python/pyop/graph/graph.py extends). Values, nodes' handles and plans keep the Python object alive, so that the
 // cycle collector sees every edge: function → graph → node → function is collected.
 //
-// Threads: attached only; the GIL guards it.
+// Threads: attached only. Several may add nodes at once: where there is no GIL a mutex guards the containers, and nodes
+// and specs stay where they are. One that reads a graph while another adds to it sees it as it was at some moment.
 #pragma once
 
 #include <memory>
@@ -17,6 +18,7 @@
 #include "graph/node.h"
 #include "graph/value_spec.h"
 #include "runtime/origin.h"
+#include "runtime/stable_list.h"
 
 namespace pyop {
 
@@ -37,7 +39,10 @@ class Graph {
     const Kind& node_as(uint32_t i) const {
         return static_cast<const Kind&>(*nodes_[i]);
     }
-    std::span<const uint32_t> inputs() const { return inputs_; }
+    std::vector<uint32_t> inputs() const {
+        const BriefLock lock(mutex_);
+        return inputs_;
+    }
 
     SpecTable& specs() { return specs_; }
     uint64_t serial() const { return serial_; }  // of no other graph of the process
@@ -60,9 +65,15 @@ class Graph {
     PyObject* finished() const { return finished_.get(); }  // borrowed; null if it is not
 
     Ref node_name(uint32_t i) const;  // str
-    Origin node_origin(uint32_t i) const { return sites_[nodes_[i]->site]; }
+    Origin node_origin(uint32_t i) const {
+        const BriefLock lock(mutex_);
+        return sites_[nodes_[i]->site];
+    }
     // Of a copy: where the node was created that it is a copy of. `text` is an interned str.
-    void set_origin(uint32_t i, PyObject* text) { nodes_[i]->site = intern_site({nullptr, 0, text}); }
+    void set_origin(uint32_t i, PyObject* text) {
+        const BriefLock lock(mutex_);
+        nodes_[i]->site = intern_site({nullptr, 0, text});
+    }
 
     // The nodes from `first` on have become the body of a loop: they have no effects here.
     void absorb(size_t first) {
@@ -89,14 +100,20 @@ class Graph {
         Ref text;
         uint32_t next_ordinal;
     };
+#ifdef Py_GIL_DISABLED
+    using Nodes = StableList<std::unique_ptr<Node>>;
+#else
+    using Nodes = std::vector<std::unique_ptr<Node>>;
+#endif
     uint32_t intern_site(const Origin& origin);
     int name_node(Node& node, PyObject* base);
     bool taken(const std::string& text) const;
 
-    std::vector<std::unique_ptr<Node>> nodes_;
+    mutable BriefMutex mutex_;
+    Nodes nodes_;
     std::vector<uint32_t> inputs_;
     SpecTable specs_;
-    static inline uint64_t graphs_made_ = 0;
+    static inline Relaxed<uint64_t> graphs_made_ = 0;
     const uint64_t serial_ = ++graphs_made_;
     std::vector<Origin> sites_;  // each owns a reference to its code
     std::unordered_map<size_t, uint32_t> site_ids_;

@@ -204,6 +204,8 @@ void Storage::operator delete(void* memory) {
 }
 
 void leave_storage(ValueObject* value) {
+    if (!value->storage) return;
+    const ObjectLock lock(value->graph);
     Storage* storage = value->storage;
     if (!storage) return;
     (value->previous ? value->previous->next : storage->handles) = value->next;
@@ -253,6 +255,8 @@ void drop_if_unused(Storage* storage) {
 }  // namespace
 
 int bring_up_to_date(ValueObject* value) {
+    if (PYOP_LIKELY(!value->storage)) return 0;
+    const ObjectLock lock(value->graph);
     Storage* storage = value->storage;
     if (PYOP_LIKELY(!storage || value->version == storage->version)) return 0;
     if (catch_up(value->graph, storage) < 0) return -1;
@@ -268,6 +272,7 @@ static bool has_no_memory(ValueObject* value) {
 }
 
 void show_memory_of(ValueObject* view, ValueObject* base, bool read_only, bool certain) {
+    const ObjectLock lock(base->graph);
     if (has_no_memory(base) && view->edge != base->edge) {
         leave_storage(view);
         view->flags |= read_only ? kReadOnly : 0;
@@ -287,6 +292,7 @@ void show_memory_of(ValueObject* view, ValueObject* base, bool read_only, bool c
 }
 
 bool show_or_copy(ValueObject* view, ValueObject* base) {
+    const ObjectLock lock(base->graph);
     if (has_no_memory(base)) {
         leave_storage(view);
         return true;
@@ -306,6 +312,7 @@ bool show_or_copy(ValueObject* view, ValueObject* base) {
 }
 
 int catch_up(PyObject* graph, Storage* storage) {
+    const ObjectLock lock(graph);
     if (PYOP_LIKELY(!is_in_tree(storage))) return 0;
     Storage* top = top_of(storage);
     if (!top->ahead || top->ahead == storage) return 0;
@@ -332,6 +339,7 @@ bool are_related(const Storage* a, const Storage* b) {
 }
 
 void may_show_memory_of(ValueObject* result, std::span<PyObject* const> bases, Owner owner) {
+    const ObjectLock lock(result->graph);
     leave_storage(result);
     Storage* storage = storage_of(result);
     storage->owner = owner;
@@ -344,10 +352,14 @@ void may_show_memory_of(ValueObject* result, std::span<PyObject* const> bases, O
     }
 }
 
-void give_memory_away(ValueObject* value) { storage_of(value)->owner = Owner::Given; }
+void give_memory_away(ValueObject* value) {
+    const ObjectLock lock(value->graph);
+    storage_of(value)->owner = Owner::Given;
+}
 
 int check_writable(PyObject* object, const char* operation) {
     ValueObject* value = as_value(object);
+    const ObjectLock lock(value->graph);
     if (value->flags & kReadOnly && !is_certain(value->view))
         return writes_unknown(value, operation, "which may be a copy, or a view of what cannot be written");
     if (value->flags & kReadOnly) {
@@ -380,6 +392,7 @@ int check_writable(PyObject* object, const char* operation) {
 }
 
 int move_root(PyObject* graph, Storage* storage, Edge root) {
+    const ObjectLock lock(graph);
     go_ahead(storage);
     storage->root = root;
     ++storage->version;
@@ -400,6 +413,7 @@ int log_write(ValueObject* value) {
 }  // namespace
 
 int write_whole(ValueObject* value, Edge made) {
+    const ObjectLock lock(value->graph);
     if (!(value->storage && value->view && is_certain(value->view)) && log_write(value) < 0) return -1;
     if (Storage* storage = value->storage) {
         if (!is_certain(value->view)) {  // and nobody else is there
@@ -421,6 +435,7 @@ int write_whole(ValueObject* value, Edge made) {
 }
 
 int write_root(ValueObject* value, Edge root) {
+    const ObjectLock lock(value->graph);
     if (log_write(value) < 0) return -1;
     if (Storage* storage = value->storage) {
         go_ahead(storage);
@@ -432,9 +447,13 @@ int write_root(ValueObject* value, Edge root) {
     return 0;
 }
 
-void lend_to_write(ValueObject* input) { storage_of(input)->owner = Owner::Lent; }
+void lend_to_write(ValueObject* input) {
+    const ObjectLock lock(input->graph);
+    storage_of(input)->owner = Owner::Lent;
+}
 
 PyObject* shown_of_new(ValueObject* value, Edge whole) {
+    const ObjectLock lock(value->graph);
     for (const View* view : views_of(value->view)) {
         if (view->base == whole) {
             whole = {view->node, view->output};
@@ -458,27 +477,10 @@ bool may_show(const Storage* guest, const Storage* host) {
 }  // namespace
 
 int shows_memory_of(const ValueObject* value, const ValueObject* base) {
+    const ObjectLock lock(value->graph);
     if (!value->storage || !base->storage) return -1;
     if (value->storage == base->storage) return is_certain(value->view);
     return may_show(value->storage, base->storage) || are_related(value->storage, base->storage) ? 0 : -1;
-}
-
-std::vector<const View*> views_of(const View* innermost) {
-    std::vector<const View*> found;
-    for (const View* view = innermost; view; view = view->parent) found.push_back(view);
-    std::reverse(found.begin(), found.end());
-    return found;
-}
-
-Ref views_as_list(PyObject* graph, const View* innermost) {
-    Ref found = Ref::steal(PyList_New(0));
-    for (const View* view : views_of(innermost)) {
-        Ref node = Ref::steal(node_handle_new(graph, view->node));
-        Ref base = Ref::steal(value_new(graph, view->base, kFixed));
-        Ref row = node && base ? Ref::steal(Py_BuildValue("OIO", node.get(), view->output, base.get())) : Ref();
-        if (!found || !row || PyList_Append(found.get(), row.get()) < 0) return Ref();
-    }
-    return found;
 }
 
 }  // namespace pyop

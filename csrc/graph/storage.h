@@ -8,7 +8,7 @@
 // A graph only grows, so memory that was written is another value: the storage's `root` moves to it and its version is
 // counted up. A handle whose version is older finds its value again, when it is read, by the nodes that made its view.
 //
-// Threads: attached only; the GIL guards it.
+// Threads: attached only; the lock of the graph guards it where there is no GIL.
 #pragma once
 
 #include <algorithm>

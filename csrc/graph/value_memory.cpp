@@ -3,6 +3,24 @@
 
 namespace pyop {
 
+std::vector<const View*> views_of(const View* innermost) {
+    std::vector<const View*> found;
+    for (const View* view = innermost; view; view = view->parent) found.push_back(view);
+    std::reverse(found.begin(), found.end());
+    return found;
+}
+
+Ref views_as_list(PyObject* graph, const View* innermost) {
+    Ref found = Ref::steal(PyList_New(0));
+    for (const View* view : views_of(innermost)) {
+        Ref node = Ref::steal(node_handle_new(graph, view->node));
+        Ref base = Ref::steal(value_new(graph, view->base, kFixed));
+        Ref row = node && base ? Ref::steal(Py_BuildValue("OIO", node.get(), view->output, base.get())) : Ref();
+        if (!found || !row || PyList_Append(found.get(), row.get()) < 0) return Ref();
+    }
+    return found;
+}
+
 namespace {
 
 PyObject* show(PyObject* self, PyObject* args) {

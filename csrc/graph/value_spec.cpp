@@ -25,6 +25,7 @@ uint32_t SpecTable::intern(ValueSpec spec) {
                            reinterpret_cast<size_t>(spec.dtype.get()));
     for (int64_t d : spec.dims) hash = mix_spec(hash, static_cast<size_t>(d));
     if (spec.ndim < 0 && !spec.dtype && spec.form == Form::Unknown && !spec.text) return 0;
+    const BriefLock lock(mutex_);
     auto [it, end] = by_hash_.equal_range(hash);
     for (; it != end; ++it)
         if (specs_[it->second] == spec) return it->second;
@@ -63,6 +64,9 @@ int64_t size_of(PyObject* object) {
     const Ref known = item_of_dict(dim_ids, terms.get());
     if (known) return kUnknownSize - 1 - PyLong_AsLongLong(known.get());
     if (PyErr_Occurred()) return kUnknownSize;
+    const ObjectLock lock(dim_items);  // whoever comes second finds it known
+    const Ref meanwhile = kWithoutGil ? item_of_dict(dim_ids, terms.get()) : Ref();
+    if (meanwhile) return kUnknownSize - 1 - PyLong_AsLongLong(meanwhile.get());
     const Py_ssize_t index = PyList_GET_SIZE(dim_items);
     Ref number = Ref::steal(PyLong_FromSsize_t(index));
     if (!number || PyDict_SetItem(dim_ids, terms.get(), number.get()) < 0 || PyList_Append(dim_items, object) < 0)

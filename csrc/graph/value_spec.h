@@ -5,12 +5,12 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <unordered_map>
 #include <vector>
 
 #include "array/numpy.h"
 #include "runtime/ref.h"
+#include "runtime/stable_list.h"
 
 namespace pyop {
 
@@ -37,12 +37,13 @@ struct ValueSpec {
 // The distinct specs of one graph. Id 0 is "nothing known".
 class SpecTable {
   public:
-    SpecTable() { specs_.emplace_back(); }
+    SpecTable() { specs_.push_back({}); }
     uint32_t intern(ValueSpec spec);
     const ValueSpec& operator[](uint32_t id) const { return specs_[id]; }
 
   private:
-    std::deque<ValueSpec> specs_;  // whoever reads one may call Python, and so another thread, which adds some
+    StableList<ValueSpec> specs_;  // whoever reads one may call Python, and so another thread, which adds some
+    BriefMutex mutex_;
     std::unordered_multimap<size_t, uint32_t> by_hash_;
 };
 

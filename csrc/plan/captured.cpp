@@ -6,12 +6,14 @@
 #include <unordered_map>
 
 #include "array/memory/overlap.h"
+#include "runtime/items.h"
 
 namespace pyop {
 
 namespace {
 
 bool same_items(PyObject* owner, PyObject* items) {
+    const ObjectLock lock(owner);
     const Py_ssize_t n = PyTuple_GET_SIZE(items);
     PyObject* const* expected = &PyTuple_GET_ITEM(items, 0);
     if (PyList_Check(owner))
@@ -100,9 +102,9 @@ bool same_member(PyObject* owner, PyObject* descriptor, PyObject* value) {
     const auto* member = reinterpret_cast<PyMemberDescrObject*>(descriptor)->d_member;
     const Ref instance = PyWeakref_CheckRef(owner) ? referent(owner) : Ref::borrow(owner);
     if (!instance) return false;
-    PyObject* now;
-    std::memcpy(&now, reinterpret_cast<const char*>(instance.get()) + member->offset, sizeof now);
-    return now == null_for_gone(value);
+    const auto* where =
+        reinterpret_cast<PyObject* const*>(reinterpret_cast<const char*>(instance.get()) + member->offset);
+    return __atomic_load_n(where, __ATOMIC_ACQUIRE) == null_for_gone(value);
 }
 
 bool same_class(PyObject* owner, PyObject* value) {
@@ -111,9 +113,9 @@ bool same_class(PyObject* owner, PyObject* value) {
 }
 
 bool same_entry(PyObject* owner, PyObject* key, PyObject* value) {
-    PyObject* const now = PyDict_GetItemWithError(owner, key);
+    const Ref now = item_of_dict(owner, key);
     if (!now && PyErr_Occurred()) PyErr_Clear();
-    return now && now == value;
+    return now && now.get() == value;
 }
 
 bool same_context(PyObject* owner, PyObject* value) {
@@ -242,8 +244,7 @@ void Captured::watch(std::vector<Owner> owners, const std::vector<Row>& rows) {
 bool Captured::holds(const Row& row) {
     switch (row.kind) {
         case ReadingKind::Name:
-            return PyDict_GetItemWithError(row.owner, row.key) ==
-                   null_for_gone(row.value);  // keys of text raise nothing
+            return item_of_dict(row.owner, row.key).get() == null_for_gone(row.value);  // keys of text raise nothing
         case ReadingKind::Type:
             return _PyType_Lookup(reinterpret_cast<PyTypeObject*>(row.owner), row.key) == null_for_gone(row.value);
         case ReadingKind::Items:
@@ -278,18 +279,20 @@ bool Captured::holds(const std::vector<Row>& rows) {
 }
 
 bool Captured::holds(const Owner& owner) {
-    const auto version = [&]() -> uint64_t {
-        return PyType_Check(owner.owner) ? reinterpret_cast<const PyTypeObject*>(owner.owner)->tp_version_tag : 0;
-    };
-    if (PYOP_LIKELY(version() && version() == owner.version)) return true;
+    const uint64_t version =
+        PyType_Check(owner.owner)
+            ? __atomic_load_n(&reinterpret_cast<const PyTypeObject*>(owner.owner)->tp_version_tag, __ATOMIC_ACQUIRE)
+            : 0;
+    if (PYOP_LIKELY(version && version == owner.version)) return true;
     if (!holds(owner.rows)) return false;
-    owner.version = version();  // given at a look-up
+    owner.version = version;  // 0 at the first look-up, which gives it one
     return true;
 }
 
 bool Captured::holds(const Word& word) {
+    const uint64_t now = word.now();
     if (word.rows.empty() || !holds(word.rows)) return false;
-    word.expected = word.now();
+    word.expected = now;
     return true;
 }
 

@@ -7,14 +7,16 @@
 // class is looked up again only once the interpreter says that this has changed, where it does say so: an ordinary
 // function is held against a few words of memory at each call.
 //
-// Threads: attached only; the GIL guards it.
+// Threads: attached only. What is compared may be changed by others at any time: a word is read at once, a container
+// under its own lock, and each is held against an object that is kept here, so that an address tells all. What is
+// remembered of a version was read before what it stands for.
 #pragma once
 
-#include <cstring>
 #include <vector>
 
 #include "array/numpy.h"
 #include "runtime/ref.h"
+#include "runtime/without_gil.h"
 
 namespace pyop {
 
@@ -69,16 +71,16 @@ class Captured {
     struct Owner {
         PyObject* owner;
         std::vector<Row> rows;
-        mutable uint64_t version = 0;  // of a class when they were the same
+        mutable Relaxed<uint64_t> version = 0;  // of a class when they were the same
     };
     // A word of memory that tells whether something was changed: an address, or the version of a dict.
     struct Word {
         const void* where;  // in an object of `readings_`
-        mutable uint64_t expected;
+        mutable Relaxed<uint64_t> expected;
         std::vector<Row> rows{};  // of the dict, which may have been changed elsewhere
         uint64_t now() const {
             uint64_t word;
-            std::memcpy(&word, where, sizeof word);
+            __atomic_load(static_cast<const uint64_t*>(where), &word, __ATOMIC_ACQUIRE);
             return word;
         }
     };

@@ -14,6 +14,7 @@
 #include "plan/read_call.h"
 #include "plan/result_forms.h"
 #include "plan/state_inputs.h"
+#include "plan/trace_call.h"
 #include "plan/trial.h"
 #include "profile/scope.h"
 #include "runtime/errors.h"
@@ -60,18 +61,20 @@ PyObject* run_on_leaves_new(const Guard& guard, PyObject* plan, PyObject* const*
     return run_plan_new(plan, feeds.data(), feeds.size(), out);
 }
 
-// Runs the plan of a guard that fits. `leaves` may be empty if the guard is flat.
-PyObject* run_plan_of(const Guard& guard, const Call& call, const Leaves& leaves, PyObject* out) {
-    // The call may change what the function remembers.
-    const Ref plan = guard.plan, finish = guard.finish;
-    const NumberForm form = guard.quick.form;
+// Runs the plan that was found for a call.
+PyObject* run_plan_of(const Found& found, const Call& call, const Leaves& leaves, PyObject* out) {
+    // The call may change what was found.
+    const Ref plan = found.plan, finish = found.finish;
+    const Guard& guard = *found.guard;
+    const NumberForm form = found.form;
     std::optional<RaisingErrors> alert;
     if (PYOP_UNLIKELY(guard.alert)) {
         alert.emplace(guard.alert_underflow);
         if (!*alert) return PyErr_NoMemory();
     }
-    Ref result = Ref::steal(guard.flat ? run_plan_new(plan.get(), call.args, static_cast<size_t>(call.n), out)
-                                       : run_on_leaves_new(guard, plan.get(), leaves.items.data(), out));
+    Ref result =
+        Ref::steal(found.flat || !leaves.filled ? run_plan_new(plan.get(), call.args, static_cast<size_t>(call.n), out)
+                                                : run_on_leaves_new(guard, plan.get(), leaves.items.data(), out));
     if (!result || !finish) return result.release();
     if (form == NumberForm::Scalar && out) return result.release();  // the caller's own array
     if (form == NumberForm::Listed) return formed_steal(result.release(), finish.get(), out);
@@ -79,38 +82,19 @@ PyObject* run_plan_of(const Guard& guard, const Call& call, const Leaves& leaves
     return survive([&] { return PyObject_CallFunctionObjArgs(finish.get(), result.get(), out, nullptr); });
 }
 
-const Program& program_of(const Ref& plan) { return *reinterpret_cast<PlanObject*>(plan.get())->program; }
-
-// Whether the plan writes where the function's own arrays lie, which it would not see.
-bool writes_what_is_held(const Guard& guard, const Leaves& leaves) {
-    if (guard.flat || !guard.captured.reads_elements()) return false;
-    const auto& writes = program_of(guard.plan).writes;
-    return std::any_of(writes.begin(), writes.end(), [&](const WriteBack& write) {
-        PyObject* array = leaves.items[guard.feeds[write.feed]];
-        return is_exact_array(array) && guard.captured.may_lie_in(as_array(array));
-    });
-}
-
 // Whether the function itself is to run after an error of its plan, from the start: it catches exceptions, or writes
 // into arguments, of which NumPy's hold what was written before. Not if that would do other effects twice.
-bool runs_after(const Guard& guard) {
+bool runs_after(const Found& found) {
     if (!PyErr_ExceptionMatches(PyExc_Exception)) return false;
-    if (!guard.plan || program_of(guard.plan).writes.empty()) return guard.rerun;
+    if (!found.plan || program_of(found.plan).writes.empty()) return found.guard->rerun;
     if (last_outcome == Outcome::Declined) return true;
     if (last_outcome != Outcome::Raised) return false;
-    if (!program_of(guard.plan).effects) return true;
+    if (!program_of(found.plan).effects) return true;
     const Ref note = Ref::steal(PyUnicode_FromString(
         "the arguments that the compiled function writes into are as they were before the call: it also has effects "
         "(a stateful op), which are not done twice"));
     if (note) note_pending(note.get());
     return false;
-}
-
-// A call as `miss` and `plainly` take it; null with the error set.
-Ref arguments_of(const Call& call) {
-    Ref arguments = Ref::steal(PyTuple_New(call.n));
-    for (Py_ssize_t i = 0; arguments && i < call.n; ++i) PyTuple_SET_ITEM(arguments.get(), i, Py_NewRef(call.args[i]));
-    return arguments;
 }
 
 // The function itself, on the arguments as they are or as they are declared.
@@ -136,187 +120,91 @@ PyObject* run_itself(PyObject* self, const Guard& guard, const ReadCall& read) {
     return result;
 }
 
-// What `miss` may say beside 1 of a function that runs itself where its plan raises.
-constexpr int kAlert = 2, kAlertUnderflow = 4;
-
-// What `miss` says of a call that it has traced.
-struct Traced {
-    PyObject *plan, *kinds, *trees, *keys, *finish, *readings, *outcomes = Py_None, *plainly = Py_None,
-                                                               *trial = Py_None;  // borrowed
-    int identity, rerun = 0;
-
-    bool read(PyObject* made) {
-        return PyArg_ParseTuple(made, "OSO!O!OO!p|OOiO", &plan, &kinds, &PyTuple_Type, &trees, &PyTuple_Type, &keys,
-                                &finish, &PyTuple_Type, &readings, &identity, &outcomes, &plainly, &rerun, &trial);
-    }
-    bool itself() const { return plan == Py_None && outcomes == Py_None; }
-    // 0, or -1 with the error set.
-    int read_path(Path& path) const {
-        for (Py_ssize_t i = 0; outcomes != Py_None && i < PyTuple_GET_SIZE(outcomes); ++i)
-            path.outcomes.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(outcomes, i)));
-        if (PyErr_Occurred()) return -1;
-        if (plan != Py_None) path.plan = Ref::borrow(plan);
-        if (finish != Py_None) path.finish = Ref::borrow(finish);
-        path.quick.form = number_form_of(path.finish.get());
-        return path.captured.set(readings);
-    }
-};
-
-// A plan that writes into arguments may leave the call to the function itself.
-void note_writes(Guard& guard) {
-    if (!guard.plan || program_of(guard.plan).writes.empty()) return;
-    guard.goes_on = true;
-    if (!guard.captured.reads_elements()) return;
-    guard.flat = guard.numbers = guard.quick_alert = false;
-    guard.ways = {};
-}
-
-// A guard for the call that it was made for, or changed for, with its leaves; null with the error set.
-std::shared_ptr<Guard> fitting(std::shared_ptr<Guard> guard, const Call& call, Leaves& leaves) {
-    const int same = fits(*guard, call, leaves);
-    if (same == 0) PyErr_SetString(PyExc_RuntimeError, "the arguments of a compiled function do not equal themselves");
-    return same > 0 ? guard : nullptr;
-}
-
-// Traces a call. The guard that serves it then; null with the error set, or with `answer` if the function has been
-// called in another way. `known`: the guard of paths that this call leaves, or null.
-std::shared_ptr<Guard> trace(PyObject* self, const ReadCall& read, uint64_t hash, const Guard* known, Leaves& leaves,
-                             Ref& answer) {
-    CompiledFunctionObject& f = compiled_function_of(self);
-    const Call& call = read.call;
-    const Ref arguments = arguments_of(call), n_positional = Ref::steal(PyLong_FromSsize_t(call.n_positional));
-    const Ref paths = known             ? Ref::steal(plans_of_paths_new(*known))
-                      : read.wants_plan ? Ref::steal(PyTuple_New(0))
-                                        : Ref::borrow(Py_None);
-    if (!arguments || !n_positional || !paths) return nullptr;
-    PyObject* given[] = {self,
-                         arguments.get(),
-                         n_positional.get(),
-                         call.names ? call.names : Py_None,
-                         read.out ? read.out : Py_None,
-                         paths.get()};
-    const Ref miss = Ref::borrow(f.miss);
-    const Ref made = Ref::steal(vectorcall_new(miss.get(), given, 6));
-    if (!made) return nullptr;
-    if (!PyTuple_Check(made.get()) || PyTuple_GET_SIZE(made.get()) == 1) {
-        answer = PyTuple_Check(made.get()) ? Ref::borrow(PyTuple_GET_ITEM(made.get(), 0)) : made;
-        return nullptr;
-    }
-    ++f.misses;
-    Traced traced;
-    Path path;
-    if (!traced.read(made.get()) || traced.read_path(path) < 0) return nullptr;
-    // Another thread, or the function itself, may have been as quick.
-    int status;
-    std::shared_ptr<Guard> guard = f.guards->find(hash, call, leaves, status);
-    if (status < 0) return nullptr;
-    if (guard && !traced.itself() && (path.outcomes.empty() || guard->itself)) return guard;
-    if (guard && !traced.itself() && PyObject_RichCompareBool(guard->kinds.get(), traced.kinds, Py_EQ) == 1) {
-        const bool runs = path.plan.get();
-        add_path(*guard, std::move(path));
-        if (runs) {
-            note_writes(*guard);  // which may have it look at leaves that it did not before
-            begin_trial(*guard, traced.trial);
-            return fitting(guard, call, leaves);
-        }
-    } else if (guard) {
-        f.guards->remove(guard.get());
-    }
-    const bool only_now = !traced.itself() && traced.plan == Py_None;
-    Ref gone = Ref::steal(PyObject_GetAttrString(self, "_forget"));
-    guard = gone ? make_guard(call, traced.kinds, traced.trees, traced.keys, gone.get(), f.declared) : nullptr;
-    if (!guard) return nullptr;
-    guard->hash = hash;
-    if (traced.identity) guard->identity = true, guard->flat = guard->numbers = false;
-    guard->kinds = Ref::borrow(traced.kinds);
-    guard->itself = traced.plan == Py_None;
-    guard->plainly = Ref::borrow(traced.plainly);
-    guard->rerun = traced.rerun != 0;
-    guard->alert = (traced.rerun & kAlert) != 0;
-    guard->alert_underflow = (traced.rerun & kAlertUnderflow) != 0;
-    if (guard->alert) {
-        guard->quick_alert = !guard->alert_underflow && (guard->flat || guard->numbers);
-        guard->flat = guard->numbers = false;
-    }
-    guard->goes_on = guard->rerun || !path.outcomes.empty();
-    guard->plan = std::move(path.plan);
-    guard->finish = std::move(path.finish);
-    guard->quick = std::move(path.quick);
-    guard->captured = std::move(path.captured);
-    guard->outcomes = std::move(path.outcomes);
-    if (guard->itself) guard->flat = guard->numbers = false;
-    note_writes(*guard);
-    begin_trial(*guard, traced.trial);
-    if (!fitting(guard, call, leaves)) return nullptr;
-    if (!only_now) f.guards->add(guard);
-    return guard;
-}
-
-// The guard for a call, tracing if there is none yet; null with the error set, or with `answer` if the function
-// has been called in another way.
-std::shared_ptr<Guard> guard_of(PyObject* self, const ReadCall& read, Leaves& leaves, Ref& answer) {
+// What a call finds, tracing if there is nothing yet; empty with the error set, or with `answer` if the function has
+// been called in another way.
+Found find(PyObject* self, const ReadCall& read, Leaves& leaves, Ref& answer) {
     CompiledFunctionObject& f = compiled_function_of(self);
     int status;
-    std::shared_ptr<Guard> guard = f.guards->find_recent(read.call, leaves, status);
-    uint64_t hash = 0;
-    if (!guard && status == 0 && f.states && !read.out && !read.wants_plan) {
-        answer = Ref::steal(call_with_state_new(f, read));
-        if (answer || PyErr_Occurred()) return nullptr;
+    const auto counted = [&](const std::shared_ptr<Guard>& guard) {
+        ++f.hits;
+        if (!kWithoutGil && !guard->quick.looked_for && !read.call.names &&
+            (guard->flat || guard->numbers || guard->quick_alert))
+            look_for_quick_ways(*guard, read.call.args);
+        return found_in(guard, read.call, leaves);
+    };
+    {
+        const ObjectLock lock(self);
+        const std::shared_ptr<Guard> guard = f.guards->find_recent(read.call, leaves, status);
+        if (guard) return counted(guard);
     }
-    if (!guard && status == 0) {
-        hash = hash_call(read.call, f.statics, f.declared);
-        guard = f.guards->find(hash, read.call, leaves, status);
+    if (status < 0) return {};
+    if (f.states && !read.out && !read.wants_plan) {
+        answer = Ref::steal(call_with_state_new(self, read));
+        if (answer || PyErr_Occurred()) return {};
     }
-    if (status < 0) return nullptr;
-    if (!guard) return trace(self, read, hash, nullptr, leaves, answer);
-    ++f.hits;
-    if (!guard->quick.looked_for && !read.call.names && (guard->flat || guard->numbers || guard->quick_alert))
-        look_for_quick_ways(*guard, read.call.args);
-    return guard;
+    const uint64_t hash = hash_call(read.call, f.statics, f.declared);
+    {
+        const ObjectLock lock(self);
+        const std::shared_ptr<Guard> guard = f.guards->find(hash, read.call, leaves, status);
+        if (guard) return counted(guard);
+    }
+    if (status < 0) return {};
+    return trace_call(self, read, hash, nullptr, leaves, answer);
 }
 
 // What a call gives whose plan has raised where that may not be the end: the result of another path, or of the function
 // itself.
-PyObject* go_on(PyObject* self, std::shared_ptr<Guard> guard, const ReadCall& read, Leaves& leaves) {
+PyObject* go_on(PyObject* self, Found found, const ReadCall& read, Leaves& leaves) {
     constexpr int kMostChanges = 1000;  // more only if somebody writes the arguments meanwhile
     for (int changes = 0; PyErr_ExceptionMatches(up_calls.path_left); ++changes) {
         Leaving leaving;
         if (!read_leaving(leaving)) return nullptr;
-        Way way = changes < kMostChanges ? take_path(*guard, leaving.path, leaving.at, leaving.outcome) : Way::Itself;
+        const std::shared_ptr<Guard> guard = found.guard;
+        Way way = Way::Itself;
+        if (changes < kMostChanges) {
+            const ObjectLock lock(self);
+            way = take_path(*guard, leaving.path, leaving.at, leaving.outcome);
+        }
         if (way == Way::Untraced) {
             Ref answer;
-            guard = trace(self, read, guard->hash, guard.get(), leaves, answer);
-            if (!guard) return answer.release();
-            if (guard->itself) way = Way::Itself;
+            found = trace_call(self, read, guard->hash, guard.get(), leaves, answer);
+            if (!found) return answer.release();
+        } else if (way == Way::Itself) {
+            return run_itself(self, *guard, read);
         }
-        if (way != Way::Itself && !guard->flat) {
+        {
+            const ObjectLock lock(self);
             // Another thread may have added a path by which the guard looks at leaves, or changed what the function
             // reads.
-            const int same = fits(*guard, read.call, leaves);
+            const int same = found.guard->flat ? 1 : fits(*found.guard, read.call, leaves);
             if (same < 0) return nullptr;
-            if (same == 0) way = Way::Itself;
+            found = found_in(found.guard, read.call, leaves);
+            found.itself |= same == 0;
         }
-        if (way == Way::Itself || writes_what_is_held(*guard, leaves)) return run_itself(self, *guard, read);
+        if (found.itself) return run_itself(self, *found.guard, read);
         std::optional<QuietUntil> quiet;  // where errors raise nothing is warned of
-        if (!guard->alert && quiet.emplace(leaving.at).failed()) return nullptr;
-        PyObject* result = run_plan_of(*guard, read.call, leaves, read.out);
+        if (!found.guard->alert && quiet.emplace(leaving.at).failed()) return nullptr;
+        PyObject* result = run_plan_of(found, read.call, leaves, read.out);
         if (result) return result;
     }
-    if (!runs_after(*guard)) return nullptr;
-    // Where it happens again and again the plan is in vain.
-    if (guard->alert && PyErr_ExceptionMatches(PyExc_FloatingPointError) && ++guard->alarms >= 3) guard->itself = true;
+    if (!runs_after(found)) return nullptr;
+    Guard& guard = *found.guard;
+    if (guard.alert && PyErr_ExceptionMatches(PyExc_FloatingPointError)) {
+        const ObjectLock lock(self);
+        if (++guard.alarms >= 3) guard.itself = true;  // where it happens again and again the plan is in vain
+    }
     PyErr_Clear();
-    return run_itself(self, *guard, read);
+    return run_itself(self, guard, read);
 }
 
-PyObject* run_guarded(PyObject* self, const std::shared_ptr<Guard>& guard, const ReadCall& read, Leaves& leaves) {
-    if (guard->itself || writes_what_is_held(*guard, leaves)) return run_itself(self, *guard, read);
+PyObject* run_found(PyObject* self, const Found& found, const ReadCall& read, Leaves& leaves) {
+    if (found.itself) return run_itself(self, *found.guard, read);
     const auto run_plan = [&] {
-        PyObject* result = run_plan_of(*guard, read.call, leaves, read.out);
-        return PYOP_LIKELY(result || !guard->goes_on) ? result : go_on(self, guard, read, leaves);
+        PyObject* result = run_plan_of(found, read.call, leaves, read.out);
+        return PYOP_LIKELY(result || !found.goes_on) ? result : go_on(self, found, read, leaves);
     };
-    if (PYOP_LIKELY(!guard->trial)) return run_plan();
-    return run_on_trial(*guard, run_plan, [&] { return run_itself(self, *guard, read); });
+    if (PYOP_LIKELY(!found.on_trial)) return run_plan();
+    return run_on_trial(self, *found.guard, run_plan, [&] { return run_itself(self, *found.guard, read); });
 }
 
 // The same where the plan has raised without a guard at hand.
@@ -330,17 +218,22 @@ PYOP_COLD PyObject* go_on_flat(PyObject* self, PyObject* const* args, Py_ssize_t
             Ref error = take_pending();
             PyErr_Clear();
             int status;
-            const std::shared_ptr<Guard> guard =
-                f.guards->find(hash_call(read.call, f.statics, f.declared), read.call, leaves, status);
-            if (status < 0) return nullptr;
+            Found found;
+            {
+                const ObjectLock lock(self);
+                const std::shared_ptr<Guard> guard =
+                    f.guards->find(hash_call(read.call, f.statics, f.declared), read.call, leaves, status);
+                if (status < 0) return nullptr;
+                if (guard) found = found_in(guard, read.call, leaves);
+            }
             // Forgotten meanwhile: from the beginning, if it was about a path.
-            if (!guard && PyErr_GivenExceptionMatches(error.get(), up_calls.path_left)) {
+            if (!found && PyErr_GivenExceptionMatches(error.get(), up_calls.path_left)) {
                 Ref answer;
-                const std::shared_ptr<Guard> made = guard_of(self, read, leaves, answer);
-                return made ? run_guarded(self, made, read, leaves) : answer.release();
+                found = find(self, read, leaves, answer);
+                return found ? run_found(self, found, read, leaves) : answer.release();
             }
             restore_pending(std::move(error));
-            return guard ? go_on(self, guard, read, leaves) : nullptr;
+            return found ? go_on(self, std::move(found), read, leaves) : nullptr;
         },
         static_cast<PyObject*>(nullptr));
 }
@@ -372,8 +265,8 @@ PyObject* call_general(PyObject* self, PyObject* const* args, size_t nargsf, PyO
     }
     Leaves leaves;
     Ref answer;
-    const std::shared_ptr<Guard> guard = guard_of(self, read, leaves, answer);
-    return guard ? run_guarded(self, guard, read, leaves) : answer.release();
+    const Found found = find(self, read, leaves, answer);
+    return found ? run_found(self, found, read, leaves) : answer.release();
 }
 
 // A call by whatever way it takes.
@@ -382,7 +275,7 @@ PyObject* call_general(PyObject* self, PyObject* const* args, size_t nargsf, PyO
     const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     const Ref alive = Ref::borrow(self);
     reaper_poll();
-    Guard* guard = disabled_anywhere ? nullptr : f.guards->recent();
+    Guard* guard = kWithoutGil || disabled_anywhere ? nullptr : f.guards->recent();
     const bool simple = guard && !names && !graphs_being_built;
     const bool plain = simple && n == guard->n_positional && guard->in_form();
     if (PYOP_LIKELY(plain && guard->flat && fits_flat(*guard, args) && guard->captured.unchanged())) {
@@ -424,7 +317,7 @@ PyObject* call_general(PyObject* self, PyObject* const* args, size_t nargsf, PyO
 // Nothing is held, and hardly a register kept: what runs Python is a function apart, which holds `self`.
 PyObject* compiled_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
     CompiledFunctionObject& f = compiled_function_of(self);
-    const Guard* const guard = f.guards->recent();
+    const Guard* const guard = kWithoutGil ? nullptr : f.guards->recent();
     if (!guard || graphs_being_built || disabled_anywhere || profiling() ||
         PYOP_UNLIKELY(reaper::state.graveyard.load(std::memory_order_relaxed) != nullptr))
         return call_by_guard(self, args, nargsf, names);
@@ -459,17 +352,17 @@ PyObject* compiled_plan_for(PyObject* self, PyObject* const* args, Py_ssize_t n,
             read.wants_plan = true;
             Leaves leaves;
             Ref answer;
-            std::shared_ptr<Guard> guard = guard_of(self, read, leaves, answer);
-            if (guard && !guard->outcomes.empty()) {  // which path it is, only a run can tell
-                const Ref result = Ref::steal(run_guarded(self, guard, read, leaves));
-                guard = result ? guard_of(self, read, leaves, answer) : nullptr;
+            Found found = find(self, read, leaves, answer);
+            if (found && found.branches) {  // which path it is, only a run can tell
+                const Ref result = Ref::steal(run_found(self, found, read, leaves));
+                found = result ? find(self, read, leaves, answer) : Found();
             }
-            if (guard && guard->plan) return guard->plan.new_ref();
-            if (guard && !PyErr_Occurred())
+            if (found && found.plan) return found.plan.release();
+            if (found && !PyErr_Occurred())
                 PyErr_SetString(PyExc_TypeError,
                                 "there is no plan for such arguments: the function itself runs, as a "
                                 "RetraceWarning has told, with the reason");
-            if (guard) return nullptr;
+            if (found) return nullptr;
             if (!PyErr_Occurred())
                 PyErr_SetString(PyExc_TypeError,
                                 "there is no plan for such arguments: they are symbolic, or must be converted to "
@@ -487,8 +380,9 @@ PyObject* compiled_plans_for(PyObject* self, PyObject* const* args, Py_ssize_t n
             read.wants_plan = true;
             Leaves leaves;
             Ref answer;
-            const std::shared_ptr<Guard> guard = guard_of(self, read, leaves, answer);
-            if (guard) return plans_of_paths_new(*guard);
+            const Found found = find(self, read, leaves, answer);
+            const ObjectLock lock(self);
+            if (found) return plans_of_paths_new(*found.guard);
             return PyErr_Occurred() ? nullptr : PyTuple_New(0);
         },
         static_cast<PyObject*>(nullptr));

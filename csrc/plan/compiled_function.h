@@ -7,6 +7,9 @@
 //     (plan/state_inputs.h) never seen                          `miss`, of python/pyop/compiling/tracer.py, traces and
 //     compiles symbolic, or a graph is being built the function itself: its operations go into that graph written
 //     arguments that overlap     the function itself (plan/write_back.h)
+//
+// Threads: attached only. Where there is no GIL the object's lock (runtime/without_gil.h) guards the table of guards
+// and what is in it, and `states`; it is not held while a plan or the function runs, nor during a trace.
 #pragma once
 
 #include "plan/guard.h"
@@ -22,9 +25,12 @@ struct CompiledFunctionObject {
     PyObject* states;  // list of StateInputs, or null (plan/state_inputs.h)
     GuardTable* guards;
     uint64_t statics;  // the first 64 positional parameters: which are static
-    uint64_t hits, misses;
+    Relaxed<uint64_t> hits, misses;
     bool takes_out;  // `out=` goes to the plan, being no parameter of the function
     bool declared;  // specs were given
+    bool derives;  // it is a derivative, which does not always run as it is
+    int traces;  // going on, and on which thread (plan/trace_call.cpp)
+    unsigned long tracer;
     SourceId profile_id;
     PyObject* dict;
     PyObject* weakrefs;

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "plan/compiled_function.h"
+#include "runtime/attribute.h"
 #include "runtime/errors.h"
 
 namespace pyop {
@@ -12,11 +13,13 @@ namespace {
 
 PyObject* counts(PyObject* self, PyObject*) {
     const CompiledFunctionObject& f = compiled_function_of(self);
+    const ObjectLock lock(self);
     return Py_BuildValue("(KKnn)", static_cast<unsigned long long>(f.hits), static_cast<unsigned long long>(f.misses),
                          static_cast<Py_ssize_t>(f.guards->size()), static_cast<Py_ssize_t>(f.guards->limit()));
 }
 
 PyObject* clear_cache(PyObject* self, PyObject*) {
+    const ObjectLock lock(self);
     compiled_function_of(self).guards->clear();
     PyObject* const states = compiled_function_of(self).states;
     if (states && PyList_CheckExact(states) && PyList_SetSlice(states, 0, PyList_GET_SIZE(states), nullptr) < 0)
@@ -28,6 +31,7 @@ PyObject* clear_cache(PyObject* self, PyObject*) {
 PyObject* forget(PyObject* self, PyObject* reference) {
     return guarded(
         [&]() -> PyObject* {
+            const ObjectLock lock(self);
             if (compiled_function_of(self).guards) compiled_function_of(self).guards->forget(reference);
             Py_RETURN_NONE;
         },
@@ -60,6 +64,7 @@ PyObject* compiled_new(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
             f.statics = statics;
             f.takes_out = takes_out;
             f.declared = declared;
+            f.derives = has_attribute<"_pyop_graph">(fn);
             return self;
         },
         static_cast<PyObject*>(nullptr));
@@ -78,7 +83,10 @@ int compiled_traverse(PyObject* self, visitproc visit, void* arg) {
 int compiled_clear(PyObject* self) {
     // The table itself stays, empty, and so does something to call: a finalizer may still come here.
     CompiledFunctionObject& f = compiled_function_of(self);
-    f.guards->clear();
+    {
+        const ObjectLock lock(self);
+        f.guards->clear();
+    }
     Py_CLEAR(f.dict);
     Py_CLEAR(f.states);
     Py_SETREF(f.fn, Py_NewRef(Py_None));

@@ -1,9 +1,11 @@
 // plan/concurrent.cpp: run one program on several threads.
 //
 // The calling thread works itself and engages helpers when more is ready than it can take, so a run never
-// depends on a helper being free, and re-entry at any depth cannot deadlock. All state of a run is behind the
-// GIL, which every thread holds except while it waits or runs a function that releases it; the mutex only
-// guards the sleeping of threads (C++ knows no way to wait on the GIL and a condition at once).
+// depends on a helper being free, and re-entry at any depth cannot deadlock. What threads of a run share is guarded by
+// the GIL, which every thread holds except while it waits or runs a function that releases it, or where there is none
+// by `state_`; `mutex_` only guards the sleeping of threads (C++ knows no way to wait on the GIL and a condition at
+// once). An instruction reads slots that were filled before it became ready, and that stay until it has counted its
+// uses down.
 //
 // Data order is by counting: an instruction is ready when its predecessors are done. Stateful instructions
 // are chained. The first error stops the scheduling of new instructions; those under way are waited for, unless
@@ -19,6 +21,8 @@
 #include "plan/python_threads.h"
 #include "runtime/attach.h"
 #include "runtime/errors.h"
+#include "runtime/stack_array.h"
+#include "runtime/without_gil.h"
 
 namespace pyop {
 
@@ -58,11 +62,12 @@ class ConcurrentRun final : public Job, public std::enable_shared_from_this<Conc
         while (!finished()) {
             if (work()) continue;
             if (wait() < 0) {
+                const BriefLock lock(state_);
                 stopped_ = true;
                 return -1;
             }
         }
-        if (error_) {
+        if (error_) {  // nobody changes anything any more
             restore_pending(std::exchange(error_, {}));
             return -1;
         }
@@ -70,38 +75,59 @@ class ConcurrentRun final : public Job, public std::enable_shared_from_this<Conc
     }
 
     void help() override {
-        --engaged_;
+        count_helpers(-1, 0);
         // Context variables (np.errstate is one) are those of the caller; each thread enters a copy of its own.
         Ref context = Ref::steal(PyContext_Copy(context_.get()));
         if (!context || PyContext_Enter(context.get()) < 0) {
             PyErr_Clear();
             return;
         }
-        ++helpers_;
-        while (!stopped_ && work()) {
+        count_helpers(0, 1);
+        while (work()) {
         }
-        --helpers_;
+        count_helpers(0, -1);
         if (PyContext_Exit(context.get()) < 0) PyErr_Clear();
         wake_caller();
     }
 
   private:
-    bool finished() const { return under_way_ == 0 && (left_ == 0 || stopped_); }
+    bool is_finished() const { return under_way_ == 0 && (left_ == 0 || stopped_); }
+    bool finished() {
+        const BriefLock lock(state_);
+        return is_finished();
+    }
+    void count_helpers(int engaged, int at_work) {
+        const BriefLock lock(state_);
+        engaged_ += engaged;
+        helpers_ += at_work;
+    }
 
-    // Executes one ready instruction; false if there is none.
+    // Executes one ready instruction; false if there is none, or no more are begun.
     bool work() {
-        if (stopped_ || ready_.empty()) return false;
-        const uint32_t i = take_ready();
-        ++under_way_;
+        uint32_t i;
+        {
+            const BriefLock lock(state_);
+            if (stopped_ || ready_.empty()) return false;
+            i = take_ready();
+            ++under_way_;
+        }
         const int outer_depth = std::exchange(depth_here, depth_ + 1);
         const int status = guarded([&] { return step(i); }, -1);
         depth_here = outer_depth;
-        --under_way_;
-        if (status < 0)
-            keep_error();
-        else
-            complete(i);
-        if (finished() || !ready_.empty()) wake_caller();
+        Ref error = status < 0 ? take_pending() : Ref();
+        bool news;
+        {
+            const BriefLock lock(state_);
+            --under_way_;
+            if (status < 0) {
+                if (!stopped_) std::swap(error_, error);
+                stopped_ = true;
+            } else {
+                complete(i);
+            }
+            news = is_finished() || !ready_.empty();
+        }
+        if (news) wake_caller();
         return true;
     }
 
@@ -113,7 +139,7 @@ class ConcurrentRun final : public Job, public std::enable_shared_from_this<Conc
             arguments[k] =
                 operands[k].constant() ? p_.constants[operands[k].index()].get() : slots_[operands[k].index()];
         if (PyErr_CheckSignals() < 0) return -1;  // heard on Python's main thread alone
-        if (!ready_.empty() && engage() < 0) return -1;
+        if (engage() < 0) return -1;
         StepContext context;
         context.threads = threads_;
         // A helper may go on when the caller has been interrupted, and must not write into his memory then.
@@ -123,28 +149,36 @@ class ConcurrentRun final : public Job, public std::enable_shared_from_this<Conc
             context.in_callers_memory = targets_of(p_, i, targets_, wanted.data());
             context.targets = wanted.data();
         }
-        for (uint32_t k = 0; ins.in_place && k < ins.n_inputs && k < 64; ++k)
-            if (!operands[k].constant() && uses_[operands[k].index()] == 1 && holds_own_memory(arguments[k]))
-                context.dying |= uint64_t{1} << k;
+        if (ins.in_place) {
+            const BriefLock lock(state_);
+            for (uint32_t k = 0; k < ins.n_inputs && k < 64; ++k)
+                if (!operands[k].constant() && uses_[operands[k].index()] == 1 && holds_own_memory(arguments[k]))
+                    context.dying |= uint64_t{1} << k;
+        }
         if (run_instruction(p_, i, graph_of(graph_.get()), arguments.data(), context, results.data()) < 0) return -1;
+        StackRefs<16> unused(results.size() + ins.n_inputs);
+        size_t n_unused = 0;
+        const BriefLock lock(state_);  // given up before what nobody reads any more is dropped
         for (uint32_t k = 0; k < static_cast<uint32_t>(ins.callee.n_out); ++k) {
             const uint32_t slot = p_.results[ins.first_result + k];
-            if (uses_[slot] == 0)
-                Py_DECREF(results[k]);
-            else
-                slots_[slot] = results[k];
+            (uses_[slot] == 0 ? unused[n_unused++] : slots_[slot]) = results[k];
         }
         for (uint32_t k = 0; k < ins.n_inputs; ++k)
-            if (!operands[k].constant() && --uses_[operands[k].index()] == 0) Py_CLEAR(slots_[operands[k].index()]);
+            if (!operands[k].constant() && --uses_[operands[k].index()] == 0)
+                unused[n_unused++] = std::exchange(slots_[operands[k].index()], nullptr);
         return 0;
     }
 
     // Helpers for what is ready beyond what this thread has just taken.
     int engage() {
-        if (depth_ >= kHelpersToDepth) return 0;
-        const int wanted = std::min<int>(spare_threads_ - helpers_ - engaged_, static_cast<int>(ready_.size()));
-        if (wanted <= 0) return 0;
-        engaged_ += wanted;
+        int wanted;
+        {
+            const BriefLock lock(state_);
+            if (ready_.empty() || depth_ >= kHelpersToDepth) return 0;
+            wanted = std::min<int>(spare_threads_ - helpers_ - engaged_, static_cast<int>(ready_.size()));
+            if (wanted <= 0) return 0;
+            engaged_ += wanted;
+        }
         return engage_threads(wanted, shared_from_this());
     }
 
@@ -164,12 +198,6 @@ class ConcurrentRun final : public Job, public std::enable_shared_from_this<Conc
     void add_ready(uint32_t i) {
         ready_.push_back(i);
         std::push_heap(ready_.begin(), ready_.end(), std::greater{});
-    }
-
-    void keep_error() {
-        Ref exception = take_pending();
-        if (!stopped_) error_ = std::move(exception);
-        stopped_ = true;
     }
 
     void wake_caller() {
@@ -205,6 +233,7 @@ class ConcurrentRun final : public Job, public std::enable_shared_from_this<Conc
     std::vector<uint32_t> ready_;  // a heap, the lowest on top
     size_t left_ = 0, under_way_ = 0;
     bool stopped_ = false;
+    BriefMutex state_;
     std::mutex mutex_;
     std::condition_variable changed_;
     uint64_t events_ = 0;       // guarded by mutex_

@@ -71,7 +71,7 @@ int take_part_targets(const Program& p, const Instruction& ins, PyObject* const*
         for (uint32_t k = 0; k < ins.n_inputs; ++k)
             seen += operands[k].last_use() && is_exact_array(arguments[k]) && uniquely_owned(arguments[k]) &&
                     PyArray_BASE(as_array(arguments[k])) == base;
-        if (Py_REFCNT(base) != seen) continue;
+        if (references_of(base) != seen) continue;
         const Instruction& write = p.instructions[target.instruction];
         const Operand* const of = p.operands.data() + write.first_operand;
         Pointers inputs(write.n_inputs);

@@ -220,6 +220,7 @@ int Guard::traverse(visitproc visit, void* arg) const {
 }
 
 int fits(const Guard& guard, const Call& call, Leaves& leaves) {
+    leaves.filled = true;
     leaves.items.clear();
     leaves.lists.clear();
     leaves.items.reserve(guard.leaves.size());
@@ -359,12 +360,24 @@ const Guard* GuardTable::take_lately(PyObject* const* args, Py_ssize_t n) {
     return nullptr;
 }
 
+namespace {
+
+// As `fits`; the leaves are not filled where they are the arguments.
+int fits_call(const Guard& guard, const Call& call, Leaves& leaves) {
+    const bool plain = guard.flat && !call.names && call.n == guard.n_positional;
+    if (!plain || !fits_flat(guard, call.args)) return fits(guard, call, leaves);
+    leaves.filled = false;
+    return 1;
+}
+
+}  // namespace
+
 std::shared_ptr<Guard> GuardTable::find_recent(const Call& call, Leaves& leaves, int& status) const {
     status = 0;
     std::shared_ptr<Guard> guard = recent_;
     if (!guard) return nullptr;
     const uint64_t version = version_;
-    const int same = fits(*guard, call, leaves);
+    const int same = fits_call(*guard, call, leaves);
     if (same < 0) status = -1;
     if (same <= 0 || version != version_ || !guard->captured.unchanged()) return nullptr;
     return guard;
@@ -376,13 +389,13 @@ std::shared_ptr<Guard> GuardTable::find(uint64_t hash, const Call& call, Leaves&
     const auto [begin, end] = guards_.equal_range(hash);
     for (auto it = begin; it != end; ++it) {
         const std::shared_ptr<Guard> guard = it->second;
-        const bool plain = guard->flat && !call.names && call.n == guard->n_positional;
-        const int same = plain && fits_flat(*guard, call.args) ? 1 : fits(*guard, call, leaves);
+        const int same = fits_call(*guard, call, leaves);
         if (same < 0) status = -1;
+        const bool unchanged = same > 0 && version == version_ && guard->captured.unchanged();
         if (version != version_) return nullptr;  // the iterators mean nothing any more
         if (same < 0) return nullptr;
         if (same == 0) continue;
-        if (!guard->captured.unchanged()) {
+        if (!unchanged) {
             ++version_;
             drop_recent(guard.get());
             guards_.erase(it);

@@ -11,9 +11,9 @@
 //   instance    the same object: the `self` of a method, held weakly
 //   repeat      the array that another leaf is, in functions that ask for that (python/pyop/tracing/identity.py)
 //
-// Threads: attached only; the GIL guards all of it. Comparing may run Python code (`__eq__`, attributes of a
-// dataclass), which may call the function again, or clear it, and so change the table: whoever walks the table watches
-// its version.
+// Threads: the function's ObjectLock guards all of it, where there is no GIL. Comparing may run Python code (`__eq__`,
+// attributes of a dataclass), which may call the function again, or clear it, or let others do so, and so change the
+// table: whoever walks the table watches its version. What a call runs is copied before it runs (Found).
 #pragma once
 
 #include <array>
@@ -26,6 +26,7 @@
 #include "plan/captured.h"
 #include "plan/quick/number_form.h"
 #include "runtime/ref.h"
+#include "runtime/without_gil.h"
 
 namespace pyop {
 
@@ -118,6 +119,7 @@ struct Call {
 struct Leaves {
     std::vector<PyObject*> items;  // borrowed from the call or from `lists`
     std::vector<Ref> lists;
+    bool filled = false;  // else they are the arguments
 };
 
 // For flat guards and positional arguments: 1 or 0, without running any Python code.

@@ -8,6 +8,7 @@
 
 #include "array/numpy.h"
 #include "runtime/errors.h"
+#include "runtime/items.h"
 #include "runtime/ref.h"
 #include "runtime/stack_array.h"
 
@@ -75,34 +76,34 @@ struct Node {
     Ref attributes;  // Instance: its dict, or null
 };
 
-PyObject* member_of(PyObject* object, PyObject* descriptor) {
+Ref member_of(PyObject* object, PyObject* descriptor) {
     const auto* member = reinterpret_cast<PyMemberDescrObject*>(descriptor)->d_member;
+    const ObjectLock lock(object);
     PyObject* now;
     std::memcpy(&now, reinterpret_cast<const char*>(object) + member->offset, sizeof now);
-    return now;
+    return Ref::borrow(now);
 }
 
-// A part of a node, borrowed; null where there is none.
-PyObject* part_of(const Node& node, const Step& step) {
+// A part of a node; empty where there is none.
+Ref part_of(const Node& node, const Step& step) {
     PyObject* const object = node.object.get();
     switch (node.kind) {
         case StepKind::Instance:
             if (!PyUnicode_CheckExact(step.key)) return member_of(object, step.key);
-            return node.attributes ? PyDict_GetItemWithError(node.attributes.get(), step.key) : nullptr;
+            return node.attributes ? item_of_dict(node.attributes.get(), step.key) : Ref();
         case StepKind::Function:
-            return PyTuple_GET_ITEM(PyFunction_GET_CLOSURE(object), step.index);
+            return Ref::borrow(PyTuple_GET_ITEM(PyFunction_GET_CLOSURE(object), step.index));
         case StepKind::Method:
-            return step.index == 0 ? PyMethod_GET_SELF(object) : PyMethod_GET_FUNCTION(object);
+            return Ref::borrow(step.index == 0 ? PyMethod_GET_SELF(object) : PyMethod_GET_FUNCTION(object));
         case StepKind::Cell:
-            return PyCell_GET(object);
+            return Ref::steal(PyCell_Get(object));
         case StepKind::List:
-            return PyList_GET_ITEM(object, step.index);
         case StepKind::Tuple:
-            return PyTuple_GET_ITEM(object, step.index);
+            return item_of(object, step.index);
         case StepKind::Dict:
-            return PyDict_GetItemWithError(object, step.key);
+            return item_of_dict(object, step.key);
         default:
-            return nullptr;
+            return {};
     }
 }
 
@@ -110,6 +111,7 @@ PyObject* part_of(const Node& node, const Step& step) {
 bool same_attributes(PyObject* attributes, const Step& step) {
     if (PyDict_GET_SIZE(attributes) == step.count) return true;  // each is asked for by its name
     if (PyDict_GET_SIZE(attributes) < step.count) return false;
+    const ObjectLock lock(attributes);
     PyObject *key, *value;
     Py_ssize_t at = 0, found = 0;
     while (PyDict_Next(attributes, &at, &key, &value)) {
@@ -132,6 +134,7 @@ bool same_function(PyObject* o, const Step& step) {
 }
 
 bool same_keys(PyObject* dict, PyObject* keys) {
+    const ObjectLock lock(dict);
     if (PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
     PyObject *key, *value;
     Py_ssize_t at = 0;
@@ -182,8 +185,8 @@ class State {
     // Whether the steps are for this object.
     bool read(const std::vector<Step>& steps, PyObject* root) {
         for (const Step& step : steps) {
-            PyObject* const o = step.parent < 0 ? root : part_of(nodes_[static_cast<size_t>(step.parent)], step);
-            if (!take(step, o)) return PyErr_Clear(), false;
+            const Ref o = step.parent < 0 ? Ref::borrow(root) : part_of(nodes_[static_cast<size_t>(step.parent)], step);
+            if (!take(step, o.get())) return PyErr_Clear(), false;
         }
         return true;
     }
@@ -269,7 +272,9 @@ PyObject* call_one_new(StateInputsObject& s, PyObject* fn, const Call& call) {
 PyObject* counted_call_new(StateInputsObject& s, CompiledFunctionObject& f, const Call& call) {
     const Ref fn = Ref::borrow(f.fn), function = Ref::borrow(s.function);
     const auto misses = [&] {
-        return Py_IS_TYPE(function.get(), compiled_function_type) ? compiled_function_of(function.get()).misses : 0;
+        return Py_IS_TYPE(function.get(), compiled_function_type)
+                   ? uint64_t{compiled_function_of(function.get()).misses}
+                   : 0;
     };
     const uint64_t before = misses();
     PyObject* const result = call_one_new(s, fn.get(), call);
@@ -402,12 +407,17 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-PyObject* call_with_state_new(CompiledFunctionObject& f, const ReadCall& read) {
-    const Ref states = Ref::borrow(f.states);
+PyObject* call_with_state_new(PyObject* self, const ReadCall& read) {
+    CompiledFunctionObject& f = compiled_function_of(self);
+    Ref states;
+    {
+        const ObjectLock lock(self);
+        states = Ref::borrow(f.states);
+    }
     if (!states || !PyList_CheckExact(states.get())) return nullptr;
     for (Py_ssize_t k = PyList_GET_SIZE(states.get()); k-- > 0;) {
-        if (k >= PyList_GET_SIZE(states.get())) continue;  // a call has given one up
-        const Ref one = Ref::borrow(PyList_GET_ITEM(states.get(), k));
+        const Ref one = item_of(states.get(), k);
+        if (!one) continue;  // a call has given one up
         if (!Py_IS_TYPE(one.get(), state_inputs_type)) continue;
         PyObject* const result = counted_call_new(state_of(one.get()), f, read.call);
         if (!result && PyErr_Occurred()) return nullptr;

@@ -15,8 +15,8 @@
 
 namespace pyop {
 
-// Calls `f` by one of its `states`. Null without an error where none is for this call.
-PyObject* call_with_state_new(CompiledFunctionObject& f, const ReadCall& read);
+// Calls the function `self` by one of its `states`. Null without an error where none is for this call.
+PyObject* call_with_state_new(PyObject* self, const ReadCall& read);
 
 int state_inputs_init(PyObject* module);
 

@@ -20,9 +20,20 @@ int begin_run(PyObject* judge) {
     return itself ? PyObject_IsTrue(itself.get()) : -1;
 }
 
-int end_run(Guard& guard, Ref judge) {
+Ref take_judge(PyObject* self, Guard& guard) {
+    const ObjectLock lock(self);
+    return std::exchange(guard.trial, {});
+}
+
+void keep_judge(PyObject* self, Guard& guard, Ref judge) {
+    const ObjectLock lock(self);
+    if (!guard.trial) guard.trial = std::move(judge);
+}
+
+int end_run(PyObject* self, Guard& guard, Ref judge) {
     const Ref stays = Ref::steal(PyObject_CallMethod(judge.get(), "end", nullptr));
     if (!stays) return -1;
+    const ObjectLock lock(self);
     if (guard.trial) return 0;  // another path has begun one
     if (stays.get() == Py_None) {
         guard.trial = std::move(judge);

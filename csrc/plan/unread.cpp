@@ -168,7 +168,7 @@ bool may_raise(const Graph& g, const Node& node) {
 // What may raise runs, read or not: NumPy's arrays are as they were when it did.
 void run_all_that_may_raise(PyObject* graph, const std::vector<bool>& absorbed, Request& request) {
     const Rewrite r(graph, request);
-    for (uint32_t i = 0; i < r.n_nodes; ++i) {
+    for (uint32_t i = 0; i < absorbed.size() && i < r.n_nodes; ++i) {
         if (absorbed[i]) continue;
         if (r.g.node(i).kind() != NodeKind::Py) continue;
         if (is_ufunc(r.g.node_as<PyNode>(i).fn())) {
@@ -184,7 +184,7 @@ void run_all_that_may_raise(PyObject* graph, const std::vector<bool>& absorbed, 
 // A loop comes behind what has become its body.
 void run_some_that_may_raise(const Graph& g, const std::vector<bool>& absorbed, Request& request) {
     bool in_body = false;
-    for (uint32_t i = 0; i < g.size(); ++i) {
+    for (uint32_t i = 0; i < absorbed.size(); ++i) {
         const Node& node = g.node(i);
         if (absorbed[i]) {
             in_body = in_body || may_raise_as_write(g, node);
@@ -206,7 +206,7 @@ int run_unread(PyObject* graph, Request& request) {
     else if (request.whole)
         run_some_that_may_raise(g, absorbed, request);
     if (request.passes.has(Pass::Prune)) return 0;
-    for (uint32_t i = 0; i < g.size(); ++i)
+    for (uint32_t i = 0; i < absorbed.size(); ++i)
         if (!absorbed[i] && g.node(i).kind() == NodeKind::Py) request.run_nodes.push_back(i);
     return 0;
 }

@@ -7,6 +7,7 @@
 #include <algorithm>  // std::max, std::find_if
 #include <memory>     // std::unique_ptr
 #include <new>        // std::nothrow
+#include <utility>    // std::exchange
 
 #include "runtime/errors.h"
 #include "runtime/forced_exit.h"
@@ -92,6 +93,7 @@ bool add_buffer() {
     buffer->name = thread_name();
     buffer->native_id = static_cast<uint64_t>(syscall(SYS_gettid));
     if (!buffer->name || !buffer->grow()) return false;
+    const BriefLock lock(recording_mutex);
     recording().buffers.push_back(std::move(buffer));
     this_log = {current_recording, &recording().buffers.back()->cursor};
     return true;
@@ -118,9 +120,14 @@ PyObject* open_ranges_new(PyObject* owner, uint32_t part) {
     const auto& marks = recording().marks;
     Ref ranges = Ref::steal(PyList_New(0)), number = Ref::steal(PyLong_FromUnsignedLong(part));
     bool good = ranges && number;
-    for (size_t k = 0; good && k < marks.size(); ++k) {
-        if (!marks[k].opener) continue;
-        const Ref opener = Ref::borrow(marks[k].opener.get());
+    for (size_t k = 0; good; ++k) {
+        Ref opener;
+        {
+            const BriefLock lock(recording_mutex);
+            if (k >= marks.size()) break;
+            opener = marks[k].opener;
+        }
+        if (!opener) continue;
         PyObject* const arguments[] = {owner, number.get()};
         const Ref end = Ref::steal(vectorcall_new(opener.get(), arguments, 2, nullptr));
         good = end && PyList_Append(ranges.get(), end.get()) == 0;
@@ -175,6 +182,7 @@ bool number_source(SourceId& id, PyObject* owner) {
 
 uint64_t profile_start(size_t events, PyObject* opener) {
     Recording& r = recording();
+    const BriefLock lock(recording_mutex);
     if (r.marks.empty()) {
         ++current_recording;
         r.most_chunks = 1;
@@ -194,6 +202,10 @@ uint64_t profile_start(size_t events, PyObject* opener) {
 RecordedEvents profile_stop(uint64_t number) {
     const uint64_t stop = ticks(), stop_ns = clock_ns();
     Recording& r = recording();
+    std::vector<Ref> sources;  // both are dropped when all is done, since that may run anything, profiles too
+    Ref opener;
+    std::vector<std::unique_ptr<Buffer>> buffers;
+    const BriefLock lock(recording_mutex);
     const auto mark = std::find_if(r.marks.begin(), r.marks.end(), [&](const Mark& m) { return m.number == number; });
     RecordedEvents out;
     if (mark == r.marks.end()) return out;
@@ -211,16 +223,14 @@ RecordedEvents profile_stop(uint64_t number) {
             if (buffer.at(n).start >= mark->start) thread.events.push_back(buffer.at(n));
         if (!thread.events.empty() || thread.lost) out.threads.push_back(std::move(thread));
     }
-    const Ref opener = std::move(mark->opener);  // dropped when all is done, since that may run anything
+    opener = std::move(mark->opener);
     openers -= static_cast<bool>(opener);
     r.marks.erase(mark);
     if (r.marks.empty()) {
         profiling_flag.store(false, std::memory_order_relaxed);
         ++current_recording;
-        r.buffers.clear();
-        // Dropping the sources may run anything, profiles too.
-        std::vector<Ref> sources = std::move(r.sources);
-        r.sources = {};
+        buffers = std::exchange(r.buffers, {});
+        sources = std::exchange(r.sources, {});
     }
     return out;
 }

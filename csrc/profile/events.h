@@ -12,15 +12,19 @@
 // A profile may have an *opener*, by which other tools see calls while they run (python/pyop/profiling/ranges.py):
 // `opener(owner, part)` begins a range and returns what is called to end it. Calls pay for a branch if none has one.
 //
-// Threads: everything here needs an attached thread. That is what makes it safe to read the buffers of others.
+// Threads: everything here needs an attached thread. With a GIL that is what makes it safe to read the buffers of
+// others; without one `recording_mutex` guards the recording, the buffers and the numbers of callers.
 #pragma once
 
 #include <vector>
 
 #include "runtime/meter.h"
 #include "runtime/ref.h"
+#include "runtime/without_gil.h"
 
 namespace pyop {
+
+inline constinit BriefMutex recording_mutex;
 
 // The number of a caller in a recording.
 struct SourceId {
@@ -53,17 +57,17 @@ struct Log {
 };
 inline constinit thread_local Log this_log;
 // Another number for every recording, and for the times between them.
-inline constinit uint32_t current_recording = 1;
+inline constinit Relaxed<uint32_t> current_recording = 1;
 
 // Gives this thread a buffer in the current recording; false if there is no memory. Leaves a pending error alone.
 PYOP_COLD bool open_log();
-// The chunk of this thread is full: go on in another.
+// Under the mutex: the chunk of this thread is full: go on in another.
 PYOP_COLD void next_chunk();
-// Numbers `owner`, which the recording keeps alive; false if there is no memory.
+// Under the mutex: numbers `owner`, which the recording keeps alive; false if there is no memory.
 PYOP_COLD bool number_source(SourceId& id, PyObject* owner);
 
 // How many of the running profiles have an opener.
-inline constinit uint32_t openers = 0;
+inline constinit Relaxed<uint32_t> openers = 0;
 // Begins the ranges of a call, and ends them: what is handed from one to the other is null if there are none. Both run
 // Python, and leave a pending error alone. What that raises, by a handler of signals above all, is raised on Python's
 // main thread as soon as it can be.

@@ -20,6 +20,7 @@ class Scope {
         : ranges_(PYOP_UNLIKELY(openers > 0) ? open_ranges_new(owner, part) : nullptr), before_(meter) {
         if (PYOP_UNLIKELY(!profiling())) return;  // what opened the ranges was Python: the profile may be over
         if (PYOP_UNLIKELY(this_log.recording != current_recording) && !open_log()) return;
+        const BriefLock lock(recording_mutex);
         if (PYOP_UNLIKELY(id.recording != current_recording) && !number_source(id, owner)) return;
         recording_ = current_recording;
         source_ = id.id;
@@ -47,6 +48,8 @@ class Scope {
         // If the recording is over, or another has begun, this was no whole call of any.
         if (PYOP_UNLIKELY(recording_ != current_recording)) return;
         const uint64_t end = ticks();
+        const BriefLock lock(recording_mutex);
+        if (kWithoutGil && (recording_ != current_recording || this_log.recording != recording_)) return;
         Cursor& log = *this_log.cursor;
         const Meter& after = meter;
         *log.next = {start_,

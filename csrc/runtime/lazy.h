@@ -28,6 +28,9 @@ class Lazy {
         return made;
     }
 
+    // Borrowed; null if nobody has asked for it.
+    PyObject* known() const { return object_.load(std::memory_order_acquire); }
+
     PyObject* interned(const char* text) {
         return get([text] { return PyUnicode_InternFromString(text); });
     }

@@ -3,8 +3,11 @@
 
 #include "runtime/errors.h"
 #include "runtime/forced_exit.h"
+#include "runtime/items.h"
+#include "runtime/lazy.h"
 #include "runtime/origin.h"
 #include "runtime/up_calls.h"
+#include "runtime/without_gil.h"
 
 namespace pyop {
 
@@ -15,23 +18,26 @@ namespace {
 constinit thread_local PyObject* innermost = nullptr;
 
 // All watches of all threads, a list; owned for the life of the process, null before the first one.
-constinit PyObject* open_watches = nullptr;
+constinit Lazy open_watches;
 
 int open_watch(PyObject* watch) {
-    if (!open_watches && !(open_watches = PyList_New(0))) return -1;
-    return PyList_Append(open_watches, watch);
+    PyObject* const watches = open_watches.get([] { return PyList_New(0); });
+    return watches ? PyList_Append(watches, watch) : -1;
 }
 
 void close_watch(PyObject* watch) {
-    for (Py_ssize_t i = PyList_GET_SIZE(open_watches); i-- > 0;) {
-        if (PyList_GET_ITEM(open_watches, i) != watch) continue;
+    PyObject* const watches = open_watches.known();
+    const ObjectLock lock(watches);
+    for (Py_ssize_t i = PyList_GET_SIZE(watches); i-- > 0;) {
+        if (PyList_GET_ITEM(watches, i) != watch) continue;
         const SavedError keep;
-        if (PyList_SetSlice(open_watches, i, i + 1, nullptr) < 0) PyErr_Clear();
+        if (PyList_SetSlice(watches, i, i + 1, nullptr) < 0) PyErr_Clear();
         return;
     }
 }
 
 void note_in(PyObject* watch, PyObject* exception) {
+    const ObjectLock lock(watch);  // the watch of another thread, perhaps
     int done = 0;
     if (PyList_GET_SIZE(watch) == 0) {
         Ref place = origin_text(current_origin());
@@ -96,14 +102,14 @@ void note_refusal(PyObject* exception) {
 }
 
 void note_everywhere(PyObject* exception) {
-    for (Py_ssize_t i = 0; open_watches && i < PyList_GET_SIZE(open_watches); ++i) {
-        const Ref watch = Ref::borrow(PyList_GET_ITEM(open_watches, i));
-        note_in(watch.get(), exception);
-    }
+    PyObject* const watches = open_watches.known();
+    for (Py_ssize_t i = 0; watches && i < PyList_GET_SIZE(watches); ++i)
+        if (const Ref watch = item_of(watches, i)) note_in(watch.get(), exception);
 }
 
 void note_pending_refusal() {
-    if (!innermost && (!open_watches || PyList_GET_SIZE(open_watches) == 0)) return;
+    PyObject* const watches = open_watches.known();
+    if (!innermost && (!watches || PyList_GET_SIZE(watches) == 0)) return;
     Ref exception = take_pending();
     note_refusal(exception.get());
     restore_pending(std::move(exception));

@@ -188,6 +188,97 @@ def _parts() -> list[Work]:
     return [work] * THREADS
 
 
+@_storm("first calls of one function")
+def _first_calls() -> list[Work]:
+    compiled = [pyop.compile(_formula)]
+
+    def renew() -> None:
+        if (misses := compiled[0].cache_info().misses) > 1:
+            raise AssertionError(f"{misses} traces of one function")
+        compiled[0] = pyop.compile(lambda x: _formula(x))
+
+    turn = threading.Barrier(THREADS, action=renew)
+    x = np.linspace(0.1, 1, 9)
+    want = _formula(x)
+
+    def work() -> None:
+        with contextlib.suppress(threading.BrokenBarrierError):  # as it is when the time is over
+            turn.wait(timeout=10)
+        _same(compiled[0](x), want)
+
+    return [work] * THREADS
+
+
+_factor = 2.0
+
+
+@_storm("a global that changes beside calls")
+def _global() -> list[Work]:
+    compiled = pyop.compile(lambda x: x * _factor)
+    x = np.linspace(0.1, 1, 9)
+    right = {(x * f).tobytes() for f in (2.0, 3.0)}
+
+    def change() -> None:
+        global _factor
+        time.sleep(0.003)
+        _factor = 5.0 - _factor
+
+    def call() -> None:
+        if np.asarray(compiled(x)).tobytes() not in right:
+            raise AssertionError("a result of neither global")
+
+    return [change, *[call] * (THREADS - 1)]
+
+
+@_storm("paths of one function")
+def _paths() -> list[Work]:
+    def branches(x: Any) -> Any:
+        if x[0] > 0.5:
+            return x * 2.0
+        return x + 1.0 if x[1] > 0.5 else x - 1.0
+
+    compiled = pyop.compile(branches)
+    given = [np.array([a, b, 1.0]) for a in (0.1, 0.9) for b in (0.2, 0.8)]
+
+    def work(k: int) -> None:
+        for x in given[k % 2 :]:
+            _same(compiled(x), branches(x))
+
+    return [partial(work, k) for k in range(THREADS)]
+
+
+@_storm("gradients of one function")
+def _gradients() -> list[Work]:
+    slope = pyop.grad(lambda x: (x * x * 3.0).sum())
+    return [lambda x=x: _same(slope(x), 6.0 * x) for x in _arrays()]
+
+
+@_storm("a leaf of many graphs")
+def _leaf() -> list[Work]:
+    x = autograd.Tensor(np.linspace(0.1, 1, 9), requires_grad=True)
+    want = 2 * x.numpy()
+
+    def work() -> None:
+        y = _Square.apply(x) + x * 0.0
+        (g,) = autograd.grad(y, [x], [np.ones(9)])
+        _same(g.numpy(), want)
+
+    return [work] * THREADS
+
+
+@_storm("views of one Value")
+def _views() -> list[Work]:
+    g = pyop.Graph()
+    x = g.input("float64[n]", name="x")
+    base = x + 1.0
+
+    def work(k: int) -> None:
+        part = base[k : k + 2] * 2.0
+        _same(g.run(part, {x: np.arange(9.0)}), (np.arange(9.0)[k : k + 2] + 1.0) * 2.0)
+
+    return [partial(work, k) for k in range(THREADS)]
+
+
 @_storm("many graphs, many functions")
 def _everything() -> list[Work]:
     def work(k: int) -> None:

@@ -2,9 +2,9 @@
 #include "array/loop/flag_trial.h"
 
 #include <limits>
-#include <unordered_map>
 
 #include "array/loop/fp_flags.h"
+#include "runtime/memo.h"
 
 namespace pyop {
 
@@ -83,10 +83,9 @@ bool try_out(const StridedLoop& loop) {
 }  // namespace
 
 bool keeps_flags(const StridedLoop& loop) {
-    static auto* known = new std::unordered_map<const StridedLoop*, bool>;  // loops live as long as the process
-    const auto [it, fresh] = known->emplace(&loop, false);
-    if (fresh) it->second = try_out(loop);
-    return it->second;
+    static constinit Memo<const StridedLoop*, bool> known;  // loops live as long as the process
+    const bool* keeps = known.find(&loop);
+    return keeps ? *keeps : known.keep(&loop, try_out(loop));
 }
 
 }  // namespace pyop

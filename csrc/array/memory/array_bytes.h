@@ -3,6 +3,7 @@
 
 #include "array/numpy.h"
 #include "runtime/items.h"
+#include "runtime/without_gil.h"
 
 namespace pyop {
 
@@ -17,6 +18,7 @@ inline uint64_t bytes_in_arrays(PyObject* o, int depth = 4) {
         for (Py_ssize_t i = 0; i < PyList_GET_SIZE(o); ++i)
             if (const Ref item = item_of(o, i)) bytes += bytes_in_arrays(item.get(), depth - 1);
     } else if (depth > 0 && PyDict_CheckExact(o)) {
+        const ObjectLock lock(o);
         Py_ssize_t at = 0;
         PyObject* item;
         while (PyDict_Next(o, &at, nullptr, &item)) bytes += bytes_in_arrays(item, depth - 1);

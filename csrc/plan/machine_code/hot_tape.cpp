@@ -50,12 +50,12 @@ void HotTape::was_left() const {
 }
 
 void HotTape::note_stores(size_t stores, uint64_t iterations) const {
-    stores_ = static_cast<double>(stores);
-    if (iterations > 1) stores_ /= static_cast<double>(iterations);
+    const auto all = static_cast<double>(stores);
+    stores_ = iterations > 1 ? all / static_cast<double>(iterations) : all;
 }
 
 uint64_t HotTape::stretch(uint64_t left) const {
-    const double known = std::clamp(kMostNoted / std::max(stores_, 1e-6), 1.0, kMostIterations);
+    const double known = std::clamp(kMostNoted / std::max<double>(stores_, 1e-6), 1.0, kMostIterations);
     return std::min(left, stores_ < 0 ? (loops_ ? uint64_t{1} : uint64_t{64}) : static_cast<uint64_t>(known));
 }
 
@@ -65,7 +65,14 @@ bool HotTape::is_snapshot_better(uint64_t iterations, size_t bytes) const {
 }
 
 Ref HotTape::describe() const {
-    if (!code_) code_ = tape_code_new(write_ir(tape_, kept_), tape_.code.size());
+    static constinit BriefMutex making;
+    {
+        const BriefLock lock(making);
+        if (code_) return code_;
+    }
+    Ref made = tape_code_new(write_ir(tape_, kept_), tape_.code.size());
+    const BriefLock lock(making);
+    if (!code_) std::swap(code_, made);  // else another thread was quicker
     return code_;
 }
 

@@ -2,11 +2,12 @@
 // iterations times its operations are many (HotTape; no clock is asked).
 //
 // Machine code that left its tape, or raised a flag, is undone, and the interpreter does the same iterations, so only
-// that decides what is left to the steps. A tape of which this is so again and again rests. Attached threads; the GIL
-// guards what is mutable.
+// that decides what is left to the steps. A tape of which this is so again and again rests. Attached threads: what is
+// counted may be counted wrongly where several run it, and the code is made once.
 #pragma once
 
 #include "plan/machine_code/tape_code.h"
+#include "runtime/without_gil.h"
 
 namespace pyop {
 
@@ -51,9 +52,9 @@ class HotTape {
     std::vector<uint16_t> kept_;
     bool loops_ = false;  // there are loops inside of an iteration
     mutable Ref code_;    // TapeCode
-    mutable uint64_t work_ = 0;
-    mutable double stores_ = -1;  // by iteration; -1: not known yet
-    mutable int credit_ = kMostCredit;  // falls when the tape is left; below zero it rests for some runs
+    mutable Relaxed<uint64_t> work_ = 0;
+    mutable Relaxed<double> stores_ = -1;  // by iteration; -1: not known yet
+    mutable Relaxed<int> credit_ = kMostCredit;  // falls when the tape is left; below zero it rests for some runs
     mutable MachineCodePolicy policy_ = default_policy();
 };
 

@@ -8,6 +8,7 @@
 #include "runtime/errors.h"
 #include "runtime/forced_exit.h"
 #include "runtime/up_calls.h"
+#include "runtime/without_gil.h"
 
 namespace pyop {
 
@@ -39,6 +40,7 @@ PyObject* install_code(PyObject* self, PyObject* args) {
     PyObject* owner;
     if (!PyArg_ParseTuple(args, "KO:install", &address, &owner)) return nullptr;
     TapeCode& code = tape_code_of(self);
+    const ObjectLock lock(self);
     if (code.state == TapeCode::Ready) {
         PyErr_SetString(PyExc_RuntimeError, "this tape has its machine code");
         return nullptr;
@@ -53,6 +55,7 @@ PyObject* refuse_code(PyObject* self, PyObject* text) {
     const char* why = PyUnicode_AsUTF8(text);
     if (!why) return nullptr;
     TapeCode& code = tape_code_of(self);
+    const ObjectLock lock(self);
     if (code.state != TapeCode::Ready) {
         code.why_not = why;
         code.state = TapeCode::Refused;
@@ -62,13 +65,17 @@ PyObject* refuse_code(PyObject* self, PyObject* text) {
 
 PyObject* cool_code(PyObject* self, PyObject*) {
     TapeCode& code = tape_code_of(self);
-    if (code.state == TapeCode::Waiting) code.state = TapeCode::Cold;
+    TapeCode::State waiting = TapeCode::Waiting;
+    code.state.compare_exchange_strong(waiting, TapeCode::Cold);
     Py_RETURN_NONE;
 }
 
 PyObject* get_ir(PyObject* self, void*) { return PyUnicode_FromString(tape_code_of(self).ir.text.c_str()); }
 PyObject* get_state(PyObject* self, void*) { return PyUnicode_FromString(kStates[tape_code_of(self).state]); }
-PyObject* get_why(PyObject* self, void*) { return PyUnicode_FromString(tape_code_of(self).why_not.c_str()); }
+PyObject* get_why(PyObject* self, void*) {
+    const ObjectLock lock(self);
+    return PyUnicode_FromString(tape_code_of(self).why_not.c_str());
+}
 PyObject* get_operations(PyObject* self, void*) { return PyLong_FromSize_t(tape_code_of(self).n_operations); }
 PyObject* get_owner(PyObject* self, void*) {
     const Ref& owner = tape_code_of(self).owner;
@@ -134,13 +141,14 @@ Ref tape_code_new(TapeIr ir, size_t n_operations) {
 
 void want_machine_code(PyObject* object, bool now) {
     TapeCode& code = tape_code_of(object);
-    code.state = TapeCode::Waiting;
+    TapeCode::State cold = TapeCode::Cold;
+    if (!code.state.compare_exchange_strong(cold, TapeCode::Waiting)) return;  // another thread has asked
     const SavedError pending;
     const Ref done = Ref::steal(
         PyObject_CallFunctionObjArgs(up_calls.machine_code_wanted, object, now ? Py_True : Py_False, nullptr));
     if (done) return;
-    code.state = TapeCode::Refused;
     code.why_not = "it could not be asked for";
+    code.state = TapeCode::Refused;
     PyErr_Clear();
 }
 

@@ -8,6 +8,7 @@
 // installed once and never replaced. Threads: attached only.
 #pragma once
 
+#include <atomic>  // std::atomic
 #include <string>
 
 #include "plan/machine_code/write_ir.h"
@@ -21,7 +22,8 @@ using TapeFunction = int32_t(TapeCell* cells, TapeJournal* journal, unsigned* un
 enum class MachineCodePolicy : uint8_t { Off, Hot, Now };
 
 struct TapeCode {
-    enum State : uint8_t { Cold, Waiting, Ready, Refused } state = Cold;
+    enum State : uint8_t { Cold, Waiting, Ready, Refused };
+    std::atomic<State> state = Cold;  // Ready and Refused tell of what is below
     TapeIr ir;
     std::string why_not;  // if it is refused
     Ref owner;            // of the memory of `function`

@@ -51,7 +51,7 @@ class StraightTape {
     bool guards_ = false;             // some are among its instructions
     mutable std::vector<ResultRecycler> recyclers_;  // by output
     mutable std::vector<ResultRecycler> copies_;     // by input
-    mutable int credit_ = 8;  // falls when the tape is left; below zero it rests for some runs
+    mutable Relaxed<int> credit_ = 8;  // falls when the tape is left; below zero it rests for some runs
 };
 
 // Finds the runs of instructions that are worth a tape, and notes them in the program.
