@@ -63,8 +63,7 @@ PyObject* run_on_leaves_new(const Guard& guard, PyObject* plan, PyObject* const*
 
 // Runs the plan that was found for a call.
 PyObject* run_plan_of(const Found& found, const Call& call, const Leaves& leaves, PyObject* out) {
-    // The call may change what was found.
-    const Ref plan = found.plan, finish = found.finish;
+    PyObject *const plan = found.plan.get(), *const finish = found.finish.get();
     const Guard& guard = *found.guard;
     const NumberForm form = found.form;
     std::optional<RaisingErrors> alert;
@@ -73,13 +72,13 @@ PyObject* run_plan_of(const Found& found, const Call& call, const Leaves& leaves
         if (!*alert) return PyErr_NoMemory();
     }
     Ref result =
-        Ref::steal(found.flat || !leaves.filled ? run_plan_new(plan.get(), call.args, static_cast<size_t>(call.n), out)
-                                                : run_on_leaves_new(guard, plan.get(), leaves.items.data(), out));
+        Ref::steal(found.flat || !leaves.filled ? run_plan_new(plan, call.args, static_cast<size_t>(call.n), out)
+                                                : run_on_leaves_new(guard, plan, leaves.items.data(), out));
     if (!result || !finish) return result.release();
     if (form == NumberForm::Scalar && out) return result.release();  // the caller's own array
-    if (form == NumberForm::Listed) return formed_steal(result.release(), finish.get(), out);
+    if (form == NumberForm::Listed) return formed_steal(result.release(), finish, out);
     if (form != NumberForm::Other) return in_form_steal(result.release(), form);
-    return survive([&] { return PyObject_CallFunctionObjArgs(finish.get(), result.get(), out, nullptr); });
+    return survive([&] { return PyObject_CallFunctionObjArgs(finish, result.get(), out, nullptr); });
 }
 
 // Whether the function itself is to run after an error of its plan, from the start: it catches exceptions, or writes

@@ -16,17 +16,6 @@ namespace pyop {
 
 namespace {
 
-// Whether the plan writes where the function's own arrays lie, which it would not see.
-bool writes_what_is_held(const Guard& guard, const Call& call, const Leaves& leaves) {
-    if (guard.flat || !guard.plan || !guard.captured.reads_elements()) return false;
-    const auto& writes = program_of(guard.plan).writes;
-    return std::any_of(writes.begin(), writes.end(), [&](const WriteBack& write) {
-        const uint32_t leaf = guard.feeds[write.feed];
-        PyObject* array = leaves.filled ? leaves.items[leaf] : call.args[leaf];
-        return is_exact_array(array) && guard.captured.may_lie_in(as_array(array));
-    });
-}
-
 // What `miss` may say beside 1 of a function that runs itself where its plan raises.
 constexpr int kAlert = 2, kAlertUnderflow = 4;
 
@@ -115,24 +104,6 @@ int await_trace(const CompiledFunctionObject& f) {
     }
     return 0;
 }
-
-}  // namespace
-
-Found found_in(std::shared_ptr<Guard> guard, const Call& call, const Leaves& leaves) {
-    Found found;
-    found.itself = guard->itself || writes_what_is_held(*guard, call, leaves);
-    found.plan = guard->plan;
-    found.finish = guard->finish;
-    found.form = guard->quick.form;
-    found.flat = guard->flat;
-    found.goes_on = guard->goes_on;
-    found.on_trial = static_cast<bool>(guard->trial);
-    found.branches = !guard->outcomes.empty();
-    found.guard = std::move(guard);
-    return found;
-}
-
-namespace {
 
 Found trace_in_turn(PyObject* self, const ReadCall& read, uint64_t hash, const Guard* known, Leaves& leaves,
                     Ref& answer) {
