@@ -29,6 +29,7 @@ class Unexpected(NamedTuple):
     """A loop that was given up for what was foreseen of it, perhaps: nothing is, in the next trace."""
 
     loop: Any
+    way: str = "unexpected"
 
 
 class _Kind(NamedTuple):

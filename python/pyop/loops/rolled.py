@@ -36,7 +36,7 @@ from .numbers import LARGEST, named, sizes_of
 from .recording import Recording, add_loop
 from .sites import Site
 from .surroundings import Surroundings
-from .unrolled import Key, Peeled, Unroll
+from .unrolled import Flagged, Key, Peeled, Unroll
 from .weak import BY_NAME, Flags
 
 __all__ = ["FEW", "Peeled", "Rolled", "Unroll"]
@@ -128,7 +128,8 @@ class Rolled(Ends):
             self.give_up()
         site = self.code.among(self.around.places, self.tuples.names, self.alternatives.names)
         self.weak().by_name |= not BY_NAME.isdisjoint(self.around.names)
-        self.flags = Flags(sorted(site.inner), now, self.graph._weak)
+        others = site.inner | site.behind if Flagged(self.key) in self.graph._unrolled else frozenset[str]()
+        self.flags = Flags(sorted(site.inner), now, self.graph._weak, others)
         self.site = site.among((), self.flags.names)
         self.head = now
         self._begin(self.code.expected)
@@ -225,7 +226,7 @@ class Rolled(Ends):
         """Ask for the iteration, with stand-ins for what is known to be carried."""
         if self.passes >= _PASSES:
             return self._otherwise()
-        if self.alternatives.new or self.flags.lost:
+        if self.alternatives.new or self.flags.lost or self.flags.new:
             self.flags.drop(self.head)
             self.alternatives.new = False
             self.head = self.alternatives.joined(self.head)
@@ -324,7 +325,7 @@ class Rolled(Ends):
                 self.give_up()  # one was left on its way
             if self.mark is not None:
                 self._ended(now)
-            if lost := {f"{name}?" for name in self.flags.lost}:
+            if lost := {f"{name}?" for name in self.flags.lost | self.flags.new.keys()}:
                 self.units = [unit for unit in self.units if lost.isdisjoint(unit.names)]
                 raise Again
             results = self._results(now)
@@ -370,7 +371,7 @@ class Rolled(Ends):
                 unit.handle._write_root(unit.start)
         assert self.recording is not None
         self.recording.close()
-        self.weak().forget(self.recording.first)
+        self.weak().forget(self.recording.first, len(self.graph))
         self.recording = None
         for unit in self.news:
             if type(unit.handle) is Value:
@@ -473,7 +474,7 @@ class Rolled(Ends):
         node = next(
             (k for k in range(len(self.graph) - 1, -1, -1) if type(self.graph[k].function).__name__ == "Loop"), 0
         )
-        weak.note_loop(node, self.key, self.given[1:], results, empty)
+        weak.note_loop(node, self.key, self.given[1:], results, empty, [unit.names for unit in self.units])
         for unit in self.units:
             if unit.weak:
                 weak.add(unit.start, self.key)

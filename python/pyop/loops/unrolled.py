@@ -11,7 +11,7 @@ from ..graph.deciding import RunItself, Specialise
 from ..graph.graph import Graph
 from ..graph.lists import is_growing
 
-__all__ = ["Key", "Peeled", "Unroll", "abandoned", "settled", "tells_how"]
+__all__ = ["Flagged", "Key", "Peeled", "Unroll", "abandoned", "settled", "tells_how"]
 
 Key = tuple[Any, int]  # the code and the place of a loop
 
@@ -52,10 +52,20 @@ def abandoned(graph: Graph) -> None:
             loop.around.restore(loop.head)
 
 
+class Flagged(NamedTuple):
+    """The variables of a loop that become Python numbers in an iteration have flags, as those have that are ones before
+    it.
+    """
+
+    loop: Key
+    way: str = "flagged"
+
+
 class Peeled(NamedTuple):
     """The first iteration of a loop is written down as it is, since it has Python numbers where the others have not."""
 
     loop: Key
+    way: str = "peeled"
 
 
 def settled(graph: Graph, result: Any) -> Any:
@@ -66,8 +76,11 @@ def settled(graph: Graph, result: Any) -> Any:
             leaf.is_read()
     graph._weak = None
     loops = weak.wrong(graph, outputs) | weak.returned(outputs)
-    if keys := {loop if Peeled(loop) in known else Peeled(loop) for loop in loops}:
-        raise Unroll(keys)
+    if loops:
+        raise Unroll(
+            {Flagged(loop) for loop in loops | weak.unflagged()} - known
+            or {loop if Peeled(loop) in known else Peeled(loop) for loop in loops}
+        )
     try:
         return weak.settled(result)
     except Exception as error:  # of what is known, and was not asked for before

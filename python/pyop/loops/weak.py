@@ -19,6 +19,7 @@ from ..graph.counter import is_counter
 from ..graph.graph import Graph
 from ..graph.node_call import call_of
 from ..graph.symbolic_number import Number, OnNumbers, is_number
+from ..tracing.type_checks import asks_kind
 from .node import Branch, Loop
 from .recording import is_stand_in
 
@@ -34,6 +35,7 @@ BY_NAME |= {function.__name__ for function in _COMPARISONS}
 _LOGIC = frozenset((np.logical_and, np.logical_or, np.logical_not))
 _BESIDE = {"f": "dD", "i": "?lqdD", "c": "dD"}
 _STORED = {"f": "dDgG", "i": "lqdD", "c": "DG"}
+_KINDS = (float, int, bool)
 _Key = tuple[int, int]
 
 
@@ -47,6 +49,7 @@ class Weak:
     def __init__(self) -> None:
         self.loops: dict[_Key, Any] = {}
         self.carried: dict[int, tuple[Any, list[Value], list[_Key], bool]] = {}
+        self.names: dict[_Key, list[str]] = {}  # of the variables that hold what a Loop leaves behind
         self.chosen: dict[int, list[tuple[_Key, _Key]]] = {}
         self.ones: list[tuple[Value, int, Value, int, Any]] = []
         self.by_name = False  # np.add and the like may be called, which return no Python number
@@ -55,6 +58,7 @@ class Weak:
         self.kept: set[_Key] = set()  # those whose flags are kept in lists
         self.strong: set[_Key] = set()  # what a flag says of that it is none
         self.raising: set[_Key] = set()  # where Python raises if it is one, and NumPy does not
+        self.dropped: list[range] = []  # nodes that are written down once more
 
     def add(self, value: Value, loop: Any) -> None:
         """Say that it may be a Python number."""
@@ -68,17 +72,22 @@ class Weak:
         """Say that somebody keeps the flag of a scalar."""
         self.kept.add(key_of(value))
 
-    def forget(self, first: int) -> None:
-        """Forget what was said of nodes from `first` on, which are written down once more."""
+    def forget(self, first: int, end: int) -> None:
+        """Forget what was said of nodes from `first` to `end`, the last ones, which are written down once more."""
+        self.dropped.append(range(first, end))
         self.loops = {key: loop for key, loop in self.loops.items() if key[0] < first}
         self.flags = {key: flag for key, flag in self.flags.items() if key[0] < first}
         for keys in (self.needed, self.kept, self.strong, self.raising):
             keys.difference_update([key for key in keys if key[0] >= first])
         self.carried = {node: x for node, x in self.carried.items() if node < first}
+        self.names = {key: of for key, of in self.names.items() if key[0] < first}
         self.chosen = {node: x for node, x in self.chosen.items() if node < first}
 
-    def note_loop(self, node: int, loop: Any, stand_ins: list[Value], results: list[Value], empty: bool) -> None:
+    def note_loop(
+        self, node: int, loop: Any, stand_ins: list[Value], results: list[Value], empty: bool, names: list[list[str]]
+    ) -> None:
         """Say what a Loop carries."""
+        self.names.update({(node, j): of for j, of in enumerate(names)})
         self.carried[node] = loop, stand_ins, [key_of(value) for value in results], empty
 
     def note_branch(self, node: int, yes: Iterable[Value], no: Iterable[Value]) -> None:
@@ -150,9 +159,10 @@ class Weak:
         if not self.loops:
             return ones
         first = min(at for at, _ in self.loops)
+        dropped = {at for nodes in self.dropped for at in nodes}
         readers: dict[_Key, list[int]] = {}
         for at in range(first, len(graph)):
-            for value in graph[at].inputs:
+            for value in graph[at].inputs if at not in dropped else ():
                 readers.setdefault(key_of(value), []).append(at)
         made_of: dict[_Key, list[tuple[int, int]]] = {}
         for node, (_, _, results, _) in self.carried.items():
@@ -179,6 +189,13 @@ class Weak:
             for at in readers.get(key, ()):
                 if not self._may_read(graph, at, key, also):
                     bad.add(loop)
+        for key in self.loops.keys() & self.names.keys():
+            loop = self.carried[key[0]][0]
+            if asks_kind(loop[0], self.names[key]):
+                bad.add(loop)
+        for leaf in outputs:
+            if type(leaf) is Value and key_of(leaf) in self.loops:
+                self.flag_of(leaf)
         told = self._told_by_flags(graph, outputs)
         bad.update(self.loops[key] for key in (self.needed | (self.strong & told)) & self.loops.keys())
         if not told.isdisjoint(self.raising):
@@ -225,6 +242,11 @@ class Weak:
         """The loops of which a scalar is returned that may be a Python number, and no flag says whether it is."""
         keys = {key_of(leaf) for leaf in outputs if type(leaf) is Value}
         return {self.loops[key] for key in keys & (self.loops.keys() - self.flags.keys())}
+
+    def unflagged(self) -> set[Any]:
+        """The loops that leave scalars behind that may be Python numbers, and no flag says whether they are."""
+        keys = self.loops.keys() - self.flags.keys()
+        return {self.carried[node][0] for node, _ in keys if node in self.carried}
 
     def settled(self, result: Any) -> Any:
         """What is returned, where flags decide which of it are Python numbers."""
@@ -335,18 +357,27 @@ def _is_number(graph: Graph, value: Value) -> bool:
 class Flags:
     """Whether the variables of a loop still are the Python numbers that they were, as variables of the loop."""
 
-    __slots__ = ("kinds", "lost")
+    __slots__ = ("kinds", "known", "lost", "new", "others")
 
-    def __init__(self, names: Iterable[str], now: dict[str, Any], weak: Weak | None) -> None:
+    def __init__(
+        self, names: Iterable[str], now: dict[str, Any], weak: Weak | None, others: frozenset[str] = frozenset()
+    ) -> None:
         self.kinds: dict[str, type] = {}
         self.lost: set[str] = set()  # of which an iteration leaves a number of another kind
-        known = {} if weak is None else weak.flags
+        self.others = others  # those that may become Python numbers in an iteration
+        self.new: dict[str, type] = {}  # those of them that have
+        self.known = {} if weak is None else weak.flags
         for name in names:
-            x: Any = now.get(name)
-            if type(x) is Value and key_of(x) in known:
-                now[f"{name}?"], self.kinds[name] = known[key_of(x)]
-            elif type(x) in (float, int, bool) or (is_number(x) and x._kind in (float, int, bool)):
-                now[f"{name}?"], self.kinds[name] = True, x._kind if is_number(x) else type(x)
+            flag, kind = self._before(now.get(name))
+            if flag is not False:
+                now[f"{name}?"], self.kinds[name] = flag, kind
+
+    def _before(self, x: Any) -> tuple[Any, Any]:
+        """Return what is known of a variable before the loop, and of which kind it is."""
+        if type(x) is Value:
+            return self.known.get(key_of(x), (False, None))
+        kind = x._kind if is_number(x) else type(x)
+        return (True, kind) if kind in _KINDS else (False, None)
 
     def names(self, names: frozenset[str]) -> frozenset[str]:
         """With the names of the flags of these."""
@@ -366,15 +397,28 @@ class Flags:
                 now[f"{name}?"] = True
             else:
                 self.lost.add(name)
+        for name in self.others - self.kinds.keys() - self.lost:
+            x = now.get(name)
+            if type(x) is Value and x is not handed.get(name) and x.shape == ():
+                flag, kind = weak.flag_of(x)
+                before = self._before(handed.get(name))[1]
+                if flag is not False and kind in _KINDS and before in (None, kind):
+                    self.new[name] = kind
+        self.others -= self.new.keys() | self.lost
 
     def drop(self, now: dict[str, Any]) -> None:
-        """Follow the flags no more of which an iteration leaves a number of another kind."""
+        """Follow the flags no more of which an iteration leaves a number of another kind, and those that are new."""
         for name in self.lost:
-            del self.kinds[name], now[f"{name}?"]
-        self.lost = set()
+            del self.kinds[name]
+            now.pop(f"{name}?", None)
+        for name in self.new:
+            if name in now:
+                now[f"{name}?"] = self._before(now[name])[0]
+        self.kinds |= self.new
+        self.lost, self.new = set(), {}
 
     def note(self, held: dict[str, Any], weak: Weak) -> None:
         """Say which Values have which flags."""
         for name, kind in self.kinds.items():
-            if type(held.get(name)) is Value:
+            if type(held.get(name)) is Value and f"{name}?" in held:
                 weak.flags[key_of(held[name])] = held[f"{name}?"], kind

@@ -25,12 +25,12 @@ from .._core import Op, Value
 from ..graph.counter import Counter
 from ..graph.symbolic_number import Number
 from ..refusals import refusal
-from .code import codes, facts, instructions
+from .code import Instruction, codes, facts, instructions
 from .functions import functions_of
 from .identity import compares_objects
 from .names import imported, value_of
 
-__all__ = ["asks_types_of_numbers", "own_names", "refuse_exact_types"]
+__all__ = ["asks_kind", "asks_types_of_numbers", "own_names", "refuse_exact_types"]
 
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST", "LOAD_CLOSURE")
 # Between type(x) and the comparison stands no more than np.ndarray, or a tuple of such, and no other comparison.
@@ -130,6 +130,42 @@ def asks_types_of_numbers(functions: Iterable[FunctionType]) -> bool:
     False
     """
     return any(map(_may_compare, functions))
+
+
+_ASKS_KIND = frozenset(("isinstance", "type", "hasattr", "getattr", "callable"))
+_OF_SCALARS = frozenset(dir(np.float64)) - frozenset(dir(float))
+
+
+def asks_kind(code: CodeType, names: Iterable[str]) -> bool:
+    """Return whether code reads an attribute of one of these variables that NumPy's scalars have and Python's numbers
+    have not, or asks for the type of a variable that it binds.
+
+    >>> from pyop.tracing.type_checks import asks_kind
+    >>> code = compile("def f(x):\\n s = x[0]\\n return s.dtype", "", "exec").co_consts[0]
+    >>> asks_kind(code, ["s"]), asks_kind(code, ["x"])
+    (True, False)
+    """
+    ops, wanted = instructions(code), {*names}
+    bound = {name for op in ops if op.opname.startswith("STORE_FAST") for name in _variables(op)}
+    for k, op in enumerate(ops[:-1]):
+        if (
+            op.opname == "LOAD_GLOBAL"
+            and op.argval in _ASKS_KIND
+            and any(not bound.isdisjoint(_variables(near)) for near in ops[k + 1 : k + 3])
+        ):
+            return True
+        if op.opname.startswith("LOAD_FAST") and not wanted.isdisjoint(_variables(op)[-1:]):
+            then = ops[k + 1]
+            if then.opname in ("LOAD_ATTR", "LOAD_METHOD") and then.argval in _OF_SCALARS:
+                return True
+    return False
+
+
+def _variables(op: Instruction) -> tuple[str, ...]:
+    """Return the variables of an instruction that reads or binds some."""
+    if "_FAST" not in op.opname:
+        return ()
+    return op.argval if isinstance(op.argval, tuple) else (op.argval,)
 
 
 def _may_compare(function: FunctionType) -> bool:
