@@ -107,10 +107,16 @@ class FunctionStep final : public NativeStep {
         return 1;
     }
     bool record(TapeBuilder& tape, const TapeValue* inputs, TapeValue* results) const override {
-        const TapeValue &a = inputs[first], &b = inputs[second];
-        const auto is_line = [&](const TapeValue& x) {
-            return x.kind == TapeValue::Block && x.ndim == 1 && x.dims[0] > 1 && x.contiguous() && tape.readable(x) &&
-                   (x.dtype->type_num == NPY_DOUBLE || x.dtype->type_num == NPY_FLOAT);
+        TapeValue a = inputs[first], b = inputs[second];
+        const auto is_line = [&](TapeValue& x) {
+            if (x.kind != TapeValue::Block || x.ndim != 1 || x.dims[0] < 2 || !tape.readable(x) ||
+                (x.dtype->type_num != NPY_DOUBLE && x.dtype->type_num != NPY_FLOAT))
+                return false;
+            if (x.strides[0] >= 0) return x.contiguous();
+            // BLAS takes no vector that runs backwards: NumPy copies it first.
+            const TapeValue backwards = x;
+            x = tape.block_new(x.dtype, 1, x.dims.data());
+            return x.kind == TapeValue::Block && tape.copy(x, backwards);
         };
         if (function != ProductFunction::Dot && function != ProductFunction::Inner) return false;
         if (!is_line(a) || !is_line(b) || a.dtype != b.dtype || a.dims[0] != b.dims[0]) return false;

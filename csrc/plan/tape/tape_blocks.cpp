@@ -311,16 +311,29 @@ bool TapeBuilder::part_of(const TapeValue& array, const ViewRecipe& recipe, cons
     if (array.kind == TapeValue::None || array.kind == TapeValue::Number) return false;
     // Positions that are computed are counted from the first one, which is there.
     ViewRecipe still = recipe;
-    std::vector<std::pair<size_t, Place>> moves;  // by axis
+    struct Move {
+        size_t axis;
+        Place position;
+        npy_intp window;  // so many elements from there on; 0: one, counted from the end if it is negative
+    };
+    std::vector<Move> moves;
     for (size_t k = 0; k < still.ops.size(); ++k) {
         ViewOp& op = still.ops[k];
         for (AxisItem& item : op.items) {
-            const bool at = item.kind == AxisItem::At && item.start.expr >= 0;
-            if ((item.start.expr >= 0 && !at) || item.stop.expr >= 0 || (at && k > 0)) return false;
-            if (!at) continue;
-            Place position;
+            if (item.start.expr < 0 && item.stop.expr < 0) continue;
+            const bool window = item.kind == AxisItem::Slice && item.has_start && item.has_stop && item.step == 1;
+            if (k > 0 || (!window && (item.kind != AxisItem::At || item.stop.expr >= 0))) return false;
+            Place position, end;
             if (!place(item.start, sizes, inputs, integers, position)) return false;
-            moves.emplace_back(item.axis, position);
+            npy_intp length = 0;
+            if (window) {
+                // As many in each iteration: both ends are moved by the same number.
+                if (!place(item.stop, sizes, inputs, integers, end) || end.cell != position.cell) return false;
+                length = end.offset - position.offset;
+                if (length < 1 || length > array.dims[item.axis]) return false;
+                item.stop = {length};
+            }
+            moves.push_back({item.axis, position, length});
             item.start = {};
         }
         for (const ViewSize& size : op.shape)
@@ -339,16 +352,25 @@ bool TapeBuilder::part_of(const TapeValue& array, const ViewRecipe& recipe, cons
     if (!moves.empty()) {
         uint16_t from = address_of(at);
         const uint16_t address = cells_new(1);
-        for (const auto& [axis, position] : moves) {
+        for (const auto& [axis, position, window] : moves) {
             uint16_t extent = static_cast<uint16_t>(array.cell + 1 + 2 * axis);
-            if (!whole) {
+            const npy_intp places = array.dims[axis] - (window ? window - 1 : 0);
+            if (!whole || window) {
                 extent = cells_new(2);
                 if (full_) return false;
-                tape_.cells[extent].I64 = array.dims[axis];
+                tape_.cells[extent].I64 = places;
                 tape_.cells[extent + size_t{1}].I64 = array.strides[axis];
             }
+            if (window) {
+                // Slices that begin before the array, or go on behind it, are others. Where the place is none of the
+                // array's, this leaves; where it is one that is counted from the end, the one below does.
+                if (position.offset - places < INT32_MIN) return false;
+                const uint16_t beside = cells_new(1);
+                emit(TapeOp::Element, beside, from, position.cell);
+                tape_.code.back().more = {extent, 0, static_cast<int32_t>(position.offset)};
+            }
             emit(TapeOp::Element, address, from, position.cell);
-            tape_.code.back().more = {extent, 0, static_cast<int32_t>(position.offset)};
+            tape_.code.back().more = {extent, 0, static_cast<int32_t>(position.offset - (window ? places : 0))};
             from = address;
         }
         at.place = {TapePlace::Pointer, address, 0, nullptr};

@@ -19,7 +19,7 @@ from ..declare.rebuild import holds, replaced, walk
 if TYPE_CHECKING:
     from .graph import Graph
 
-__all__ = ["Counter", "has_counters", "is_counter", "set_arithmetic", "size_of", "with_sizes"]
+__all__ = ["Counter", "has_counters", "is_counter", "set_arithmetic", "size_of", "with_sizes", "with_windows"]
 
 
 _POWERS = 4
@@ -118,6 +118,41 @@ def with_sizes(func: Callable[..., Any], *arguments: Any) -> Any:
     except Exception:
         next(x for x in walk(arguments) if type(x) is Counter)._needed()
         raise
+
+
+def with_windows(value: Any, key: Any) -> Any:
+    """Return an index in which slices between numbers of loops are others of the same length, where they have one:
+    ``x[k - 2 : k + 3]`` lies within ``x`` in each iteration.
+    """
+    sizes = getattr(value.graph, "_sizes", None)
+    keys = key if type(key) is tuple else (key,)
+    if sizes is None or value.shape is None or not any(map(_moves, keys)):
+        return key
+    used = sum(x is not None and x is not Ellipsis for x in keys)
+    made, axis = list(keys), 0
+    for k, item in enumerate(keys):
+        if item is Ellipsis:
+            axis = max(len(value.shape) - used, 0) + axis
+        elif item is not None:
+            if type(item) not in (slice, int, Dim):
+                return key  # it may select along no axis, or along several
+            if _moves(item) and axis < len(value.shape):
+                made[k] = _window(sizes, value.shape[axis], item)
+            axis += 1
+    return tuple(made) if type(key) is tuple else made[0]
+
+
+def _moves(item: Any) -> bool:
+    return type(item) is slice and type(item.start) is Dim and item.step in (None, 1)
+
+
+def _window(sizes: Any, extent: Any, item: slice) -> slice:
+    length = size_of(item.stop) - item.start if item.stop is not None else None
+    if type(length) is not int or type(extent) is not int or length < 0:
+        return item
+    bounds = sizes.bounds(item.start)
+    inside = bounds is not None and bounds[0] >= 0 and bounds[1] + length <= extent
+    return slice(0, length) if inside else item
 
 
 _number_of: Callable[[Counter], Any]

@@ -20,7 +20,7 @@ from ..functions import surface
 from ..refusals import refusal
 from . import value_refusals
 from .array_protocol import to_specs
-from .counter import has_counters, with_sizes
+from .counter import has_counters, with_sizes, with_windows
 from .forms import is_scalar
 from .known import key_of_numbers, numbers_asked
 from .sizes import apply
@@ -119,7 +119,7 @@ def getitem(self: Any, key: Any) -> Any:
     if has_counters(key):
         return with_sizes(getitem, self, key)
     key = key_of_numbers(self.graph, key)
-    spec = indexing.getitem(self.spec, to_specs(key))
+    spec = indexing.getitem(self.spec, to_specs(with_windows(self, key)))
     if _has_value_bound(key):
         made = apply(_getitem_with_bounds, (self, _spelled(key)), {}, spec, name="getitem", scalar=False)
     else:

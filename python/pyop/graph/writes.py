@@ -22,7 +22,7 @@ from ..gradients.shown import shown, store_shown
 from ..gradients.store import Views, einsum_of, seen, store
 from ..refusals import refusal, was_refused
 from .array_protocol import to_specs
-from .counter import has_counters, is_counter, with_sizes
+from .counter import has_counters, is_counter, with_sizes, with_windows
 from .deciding import RunItself
 from .forms import is_scalar
 from .known import key_of_numbers
@@ -148,7 +148,7 @@ def _set(self: Any, value: Any, key: Any) -> None:
     if any(type(item) is slice and _is_computed(item) for item in (key if isinstance(key, tuple) else (key,))):
         _set_between(self, value, key)
         return
-    part = indexing.getitem(self.spec, to_specs(key))
+    part = indexing.getitem(self.spec, to_specs(with_windows(self, key)))
     _check_places(self.shape, key)
     given = value
     value, scalar = checked_value(self.dtype, value)

@@ -34,11 +34,14 @@ _ITERATIONS = 1 << 40  # nobody waits for more
 
 
 class Sizes:
-    """How large ints are at most, by their names: `most`, or by how much more than another one, `more`."""
+    """How large ints are at most, by their names: `most`, or by how much more than another one, `more`; between which
+    numbers those are that count loops: `between`.
+    """
 
-    __slots__ = ("more", "most")
+    __slots__ = ("between", "more", "most")
 
     def __init__(self) -> None:
+        self.between: dict[str, tuple[int, int]] = {}
         self.most: dict[str, int] = {}
         self.more: dict[str, tuple[str, int]] = {}
 
@@ -60,8 +63,24 @@ class Sizes:
             return self._of_name(base) + extra
         return self.most.get(name, _MOST)
 
-    def counts(self, name: str, start: Any, stop: Any) -> None:
+    def bounds(self, x: Any) -> tuple[int, int] | None:
+        """Return the least and the largest number that a size or int may be; None if that is not known."""
+        if type(x) is int:
+            return x, x
+        least = largest = 0
+        for monomial, factor in size_of(x).terms:
+            if len(monomial) > 1 or (monomial and monomial[0] not in self.between):
+                return None
+            ends = self.between[monomial[0]] if monomial else (1, 1)
+            least += factor * ends[factor < 0]
+            largest += factor * ends[factor > 0]
+        return least, largest
+
+    def counts(self, name: str, start: Any, stop: Any, step: int) -> None:
         """Note the count of a loop."""
+        ends = self.bounds(start), self.bounds(stop)
+        if ends[0] is not None and ends[1] is not None:
+            self.between[name] = (ends[0][0], ends[1][1] - 1) if step > 0 else (ends[1][0] + 1, ends[0][1])
         endless = type(stop) is int and stop == sys.maxsize
         self.most[name] = max(self.largest(start), _MOST if endless else self.largest(stop))
 

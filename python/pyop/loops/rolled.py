@@ -238,7 +238,8 @@ class Rolled(Ends):
         self.lists.prepare(self.trips)
         self.recording = recording = Recording(self.graph)
         self.counter, number = recording.counter(self.give_up)
-        sizes_of(self.graph).counts(size_of(self.counter).name, self.bounds.start, self.bounds.stop)
+        bounds = self.bounds
+        sizes_of(self.graph).counts(size_of(self.counter).name, bounds.start, bounds.stop, bounds.step)
         self.given = [number]
         for unit in self.units:
             unit.written, unit.holders, unit.grown, unit.reset = False, [], 0, None
