@@ -33,10 +33,24 @@ CUT = [
     ("n", "y[k] = x[True, k : k + 3].sum()"),
     ("11", "y[k] = m[k - 1 : k + 2, k : k + 3].sum()"),
 ]
+FILLED = [
+    ("n", "y[b[k] : b[n - 1 - k]] = x[k]"),
+    ("n", "y[b[k] - 5 : b[k]] = k"),
+    ("n", "y[b[k] :] = x[k]"),
+    ("n", "y[: b[k] - 3] = 1"),
+    ("n", "y[-b[k] : k] = y[k]"),
+    ("n", "c[b[k] : k] = True; y[k] = c[n - 1 - k]"),
+    ("n", "d[k : b[k]] = x[k]; y[k] = d[k]"),
+    ("n", "x[b[k] : b[k] + 3] = x[k]; y[k] = x[n - 1 - k]"),
+    ("n", "w = y[b[k] :]; w[:] = x[k]; w[0:1] = 3.0; y[k] = w.sum()"),
+]
 SOURCE = """
 def f(x, m, h):
     n = len(x)
     y = np.zeros(n)
+    b = (np.arange(n) * 7 + 3) % n
+    c = np.zeros(n, bool)
+    d = np.zeros(n, "f4")
     for k in range({}):
         {}
     return y
@@ -57,7 +71,7 @@ def arguments(seed, n, dtype):
     return [r.normal(size=size).astype(dtype) for size in (n, (12, 13), 4)]
 
 
-@pytest.mark.parametrize(("bounds", "body"), INSIDE + CUT)
+@pytest.mark.parametrize(("bounds", "body"), INSIDE + CUT + FILLED)
 def test_windows(bounds, body):
     f = made(bounds, body)
     for dtype in ("f8", "f4"):
@@ -77,6 +91,21 @@ def test_they_are_short_arrays_of_a_tape(bounds, body):
     plan = pyop.compile(made(bounds, body)).plan_for(*given)
     if "median" not in body:
         assert "a tape of" in str(plan.explain())
+
+
+@pytest.mark.parametrize(("bounds", "body"), [FILLED[k] for k in (0, 2, 6, 7)])
+def test_parts_are_filled_on_a_tape(bounds, body):
+    plan = pyop.compile(made(bounds, body)).plan_for(*arguments(0, 20, "f8"))
+    assert "a tape of" in str(plan.explain())
+
+
+def test_what_was_filled_is_undone_where_an_iteration_raises():
+    f = made("n + 1", "y[k : k + 2] = 1.0; x[k : k + 2] = 7.0; y[k] = x[k]")
+    given, others = arguments(0, 20, "f8"), arguments(0, 20, "f8")
+    for function, x in ((f, given), (pyop.compile(f), others)):
+        with pytest.raises(IndexError):
+            function(*x)
+    assert given[0].tobytes() == others[0].tobytes()
 
 
 def test_their_gradient():

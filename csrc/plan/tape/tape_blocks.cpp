@@ -417,6 +417,10 @@ bool TapeBuilder::store_part(const TapeValue& array, const std::vector<ViewRecip
     if (recipes.empty() || value.dtype != array.dtype || !readable(value)) return false;
     const bool whole = array.kind == TapeValue::Array;
     if (whole ? !is_current(array) || !memories_[array.memory].writeable : !readable(array)) return false;
+    if (whole && value.kind == TapeValue::Number && fill(array, recipes, sizes, inputs, integers, value)) {
+        written(array, result);
+        return !full_;
+    }
     result = array;
     if (!whole) {
         // What was there before may still be read.
@@ -429,12 +433,16 @@ bool TapeBuilder::store_part(const TapeValue& array, const std::vector<ViewRecip
         if (!part_of(from, recipe, sizes, inputs, integers, target)) return false;
     }
     if (!copy_elements(target, value, whole)) return false;
-    if (!whole) return !full_;
+    if (whole) written(array, result);
+    return !full_;
+}
+
+void TapeBuilder::written(const TapeValue& array, TapeValue& result) {
     Memory& memory = memories_[array.memory];
     memory.written = true;
     ++n_stores_;
+    result = array;
     result.version = ++memory.version;
-    return !full_;
 }
 
 }  // namespace pyop

@@ -216,6 +216,9 @@ class TapeBuilder {
     uint16_t address_of(const TapeValue& block, const TapeValue& position);
     bool part_of(const TapeValue& array, const ViewRecipe& recipe, const Symbols* sizes, const TapeValue* inputs,
                  const std::vector<uint32_t>* integers, TapeValue& result);
+    bool fill(const TapeValue& array, const std::vector<ViewRecipe>& recipes, const Symbols* sizes,
+              const TapeValue* inputs, const std::vector<uint32_t>* integers, const TapeValue& value);
+    void written(const TapeValue& array, TapeValue& result);
     bool load_of_block(const TapeValue& block, const TapeValue& position, TapeValue& result);
     bool store_in_block(const TapeValue& block, const TapeValue& position, const TapeValue& value, TapeValue& result);
     TapeOperand operand(const TapePlace& place);
