@@ -78,10 +78,16 @@ class Arguments:
     of parameters.
     """
 
-    def __init__(self, fn: _Function, specs: tuple[Any, ...], static: tuple[str | int, ...]) -> None:
+    def __init__(
+        self, fn: _Function, specs: tuple[Any, ...], static: tuple[str | int, ...], of_instances: bool = False
+    ) -> None:
         self.name = default_name(fn)
-        self.parameters = parameters = Parameters.of(fn)
+        parameters = Parameters.of(fn)
         self.positional = (("self",) if parameters.is_method else ()) + parameters.arrays
+        if of_instances:
+            parameters = parameters.as_method()
+        self.parameters = parameters
+        self.instances: Any = None  # Instances, of a function whose first argument may be one
         has_out = parameters.out_mode is not OutMode.NONE
         self.keyword_only = (*parameters.statics, "out") if has_out else parameters.statics
         self.other_names = parameters.any_static
@@ -235,6 +241,38 @@ class Arguments:
         )
 
 
+class Instances:
+    """Decide which calls of a function are those of a method of their first argument, an instance of a class of the
+    user's: what that holds is constant, and becomes inputs where it differs or changes, as `self` does (`states`).
+    """
+
+    def __init__(self, arguments: Arguments, make: Callable[[], Any]) -> None:
+        self._arguments = arguments
+        self._make = make  # the function, compiled as a method
+        self._function: Any = None
+
+    def function(self, args: tuple[Any, ...]) -> Any:
+        """Return what a call with these positional arguments goes to; None for any other call."""
+        arguments = self._arguments
+        if not (args and arguments.takes_any and not arguments.parameters.is_method and self._is_instance(args[0])):
+            return None
+        self._function = self._function or self._make()
+        return self._function
+
+    def _is_instance(self, x: Any) -> bool:
+        from ..tracing.libraries import is_library  # on first use
+
+        kind = type(x)
+        if not kind.__flags__ & _HEAP or isinstance(x, type) or is_library(kind) or not flatten(x)[1].is_leaf:
+            return False
+        try:
+            self._arguments.classify("", x)
+        except TypeError:
+            return True
+        return False
+
+
+_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 _LEAF = flatten(0)[1]
 _specs: dict[tuple[int, tuple[int, ...]], Spec] = {}  # of numbers, which the arguments of a function often share
 _MOST_SPECS = 256
@@ -372,11 +410,16 @@ _COMMON = frozenset((np.ndarray, Value, Tensor, float, int, bool, complex, str, 
 PLAIN = frozenset((np.ndarray, np.float64, float, int, bool, complex, str, type(None)))
 
 
-def answer_at_once(fn: Any, function: Any, args: Any, n: int, names: Sequence[str]) -> tuple[Any] | None:
+def answer_at_once(
+    fn: Any, function: Any, args: Any, n: int, names: Sequence[str], instances: Any = None
+) -> tuple[Any] | None:
     """Return the result of a call, in a tuple, where the function itself has to run, whatever else is among the
-    arguments, or where these are arrays of other libraries of kinds that were met before; else None.
+    arguments, where it is a method of its first argument (`instances`), or where these are arrays of other libraries of
+    kinds that were met before; else None.
     """
     others = [k for k, x in enumerate(args) if type(x) not in _COMMON]
+    if instances is not None and 0 in others and (method := instances.function(args[:n])) is not None:
+        return (method(*args[:n], **dict(zip(names, args[n:], strict=True))),)
     if any(has_own_rules(args[k]) for k in others):
         return (fn(*args[:n], **dict(zip(names, args[n:], strict=True))),)
     if not any(type(args[k]) in met_as_memory for k in others):

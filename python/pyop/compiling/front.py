@@ -11,7 +11,7 @@ import numpy as np
 
 from .._core import CompiledFunction
 from ..declare.parameters import default_name
-from .arguments import Arguments
+from .arguments import Arguments, Instances
 from .options import Options
 from .tracer import Tracer
 
@@ -161,7 +161,8 @@ def _is_plain(fn: Any) -> bool:
     return type(fn) is FunctionType and not fn.__dict__ and not fn.__code__.co_flags & special
 
 
-def _compile(fn: Any, specs: tuple[Any, ...], options: Options) -> CompiledFunction:
+def _compile(fn: Any, specs: tuple[Any, ...], options: Options, of_instances: bool = False) -> CompiledFunction:
+    """Compile a function; `of_instances`: as a method of its first argument."""
     if isinstance(fn, CompiledFunction):
         raise TypeError(f"{fn!r} is compiled already; compile the function itself, {fn.__wrapped__!r}")
     if not callable(fn) or isinstance(fn, type):
@@ -171,7 +172,9 @@ def _compile(fn: Any, specs: tuple[Any, ...], options: Options) -> CompiledFunct
         inspect.isgeneratorfunction(fn) or inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn)
     ):
         raise TypeError(f"{default_name(fn)} is a generator or coroutine function: compile the function it calls")
-    arguments = Arguments(fn, specs, options.static)
+    arguments = Arguments(fn, specs, options.static, of_instances)
+    if not of_instances:
+        arguments.instances = Instances(arguments, lambda: _compile(fn, (), options, of_instances=True))
     tracer = Tracer(fn, arguments, options)
     made = CompiledFunction(
         fn,

@@ -101,7 +101,7 @@ class Tracer:
         positional, keywords = args[:n], dict(zip(names, args[n:], strict=True)) if names else {}
         plain = PLAIN.issuperset(map(type, args))
         if self.arguments.takes_any and not plain and out is None:
-            answer = answer_at_once(self.fn, function, args, n, names or ())
+            answer = answer_at_once(self.fn, function, args, n, names or (), self.arguments.instances)
             if answer is not None:
                 return answer
         recorded = not plain and contains((positional, keywords), Tensor)

@@ -116,6 +116,19 @@ class Parameters(NamedTuple):
             by_name,
         )
 
+    def as_method(self) -> Parameters:
+        """The same function as a method of its first parameter.
+
+        >>> from pyop.declare.parameters import Parameters
+        >>> Parameters.of(lambda model, x, step=0.1: x).as_method().arrays
+        ('x', 'step')
+        """
+        n_required = max(self.n_required - 1, 0)
+        rest = self.arrays[1:]
+        defaults = self.defaults[len(self.defaults) - (len(rest) - n_required) :]
+        by_name = self.by_name - {*self.arrays[:1]}
+        return self._replace(arrays=rest, n_required=n_required, defaults=defaults, is_method=True, by_name=by_name)
+
     def declared(self, n: int) -> Parameters:
         """Return the parameters with the first `n` as arrays; those behind, which have defaults, become static."""
         rest = self.arrays[n:]
