@@ -99,7 +99,7 @@ class Lists:
         """Make their arrays, for a loop of so many iterations."""
         for name in (*self.made, *self.held):
             if name not in self._wanted:
-                appends = _appends(self._site)
+                appends = _appends(self._site, name)
                 more = _UNBOUNDED if appends is None or trips * appends >= _MOST else trips * appends
                 self._wanted[name] = self._before(name) + more + _SPARE
         for name, (made, items) in self.made.items():
@@ -140,13 +140,14 @@ class Lists:
             put(self._frame, wanted, wanted)
 
 
-def _appends(site: Site) -> int | None:
-    """Return how often an iteration may append to a list; None if nobody knows."""
+def _appends(site: Site, name: str) -> int | None:
+    """Return how often an iteration may append to the list of a variable; None if nobody knows."""
     ops, place, arms = mapped(site.code)
     inside = range(place[site.start], place[site.end])
     many = any(ops[k].opname == "FOR_ITER" and k not in arms for k in inside)
-    called = [ops[k].argval for k in inside if ops[k].opname in ("LOAD_ATTR", "LOAD_METHOD")]
-    appends = sum(name in ("append", "appendleft") for name in called)
+    called = [k for k in inside if ops[k].opname in ("LOAD_ATTR", "LOAD_METHOD")]
+    called = [k for k in called if ops[k].argval in ("append", "appendleft")]
+    appends = sum(name == x or (type(x) is tuple and name == x[-1]) for x in (ops[k - 1].argval for k in called))
     return None if many and appends else appends
 
 
