@@ -98,9 +98,9 @@ def compile(
     Raises
     ------
     TypeError
-        An argument that is neither array nor number and not static, or a static one that is not hashable. Or the
-        function reads a clock, or changes what it computes from (a counter, an array that it holds): every call would
-        get what the trace got.
+        An argument that is neither array nor number and not static (the first one may be an instance of a class of
+        yours, as `self` is), or a static one that is not hashable. Or the function reads a clock, or changes what it
+        computes from (a counter, an array that it holds): every call would get what the trace got.
     InputError
         An array does not fit its spec.
 

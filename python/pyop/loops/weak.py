@@ -357,16 +357,18 @@ def _is_number(graph: Graph, value: Value) -> bool:
 class Flags:
     """Whether the variables of a loop still are the Python numbers that they were, as variables of the loop."""
 
-    __slots__ = ("kinds", "known", "lost", "new", "others")
+    __slots__ = ("_first", "kinds", "known", "lost", "new", "others")
 
     def __init__(
         self, names: Iterable[str], now: dict[str, Any], weak: Weak | None, others: frozenset[str] = frozenset()
     ) -> None:
         self.kinds: dict[str, type] = {}
         self.lost: set[str] = set()  # of which an iteration leaves a number of another kind
-        self.others = others  # those that may become Python numbers in an iteration
+        # Those that may become Python numbers in an iteration.
+        self.others = frozenset(name for name in others if not is_counter(now.get(name)))
         self.new: dict[str, type] = {}  # those of them that have
         self.known = {} if weak is None else weak.flags
+        self._first = {name: kind for name in others if (kind := self._before(now.get(name))[1]) is not None}
         for name in names:
             flag, kind = self._before(now.get(name))
             if flag is not False:
@@ -401,9 +403,10 @@ class Flags:
             x = now.get(name)
             if type(x) is Value and x is not handed.get(name) and x.shape == ():
                 flag, kind = weak.flag_of(x)
-                before = self._before(handed.get(name))[1]
-                if flag is not False and kind in _KINDS and before in (None, kind):
+                if flag is not False and kind in _KINDS and self._first.get(name, kind) is kind:
                     self.new[name] = kind
+                elif flag is not False:
+                    self.others -= {name}
         self.others -= self.new.keys() | self.lost
 
     def drop(self, now: dict[str, Any]) -> None:
