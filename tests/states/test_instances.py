@@ -1,5 +1,7 @@
 """Functions whose first argument is an instance of a class of the user's."""
 
+from collections import deque
+
 import numpy as np
 import pytest
 
@@ -86,5 +88,8 @@ def test_what_is_still_refused():
         compiled(np.ones(2), Tracker(1.0))
     with pytest.raises(TypeError, match="neither array nor number"):
         pyop.compile(lambda tracker: 1)(object())
+    for base in (list, dict, set, deque):
+        with pytest.raises(TypeError, match="Own"):
+            pyop.compile(lambda items, x: x * len(items))(type("Own", (base,), {})(), np.ones(2))
     with pytest.raises(TypeError, match="returned an object of type Tracker"):
         pyop.compile(lambda tracker: tracker)(Tracker(1.0))

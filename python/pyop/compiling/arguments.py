@@ -263,7 +263,9 @@ class Instances:
         from ..tracing.libraries import is_library  # on first use
 
         kind = type(x)
-        if not kind.__flags__ & _HEAP or isinstance(x, type) or is_library(kind) or not flatten(x)[1].is_leaf:
+        # What derives from list or dict holds more than attributes.
+        own = all(part.__flags__ & _HEAP for part in kind.__mro__[:-1])
+        if not own or kind is object or isinstance(x, type) or is_library(kind) or not flatten(x)[1].is_leaf:
             return False
         try:
             self._arguments.classify("", x)
