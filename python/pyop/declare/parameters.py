@@ -117,7 +117,7 @@ class Parameters(NamedTuple):
         )
 
     def as_method(self) -> Parameters:
-        """The same function as a method of its first parameter.
+        """Return the same function as a method of its first parameter.
 
         >>> from pyop.declare.parameters import Parameters
         >>> Parameters.of(lambda model, x, step=0.1: x).as_method().arrays
