@@ -67,7 +67,7 @@ def test_functions_that_cannot_be_compiled():
         return [-y[0], -y[1]]
 
     def by_libraries(t, y):
-        return [-y[0].item(), -y[1].item()]
+        return [-v for v in y.tolist()]
 
     for fun in (counts, by_libraries):
         assert_by_scipy("has no plan", fun, (0, 1), [1.0, 2.0])
