@@ -90,7 +90,7 @@ def test_arguments_that_are_read_do_not_matter():
 def test_what_cannot_be_compiled_either_is_refused_as_before():
     def f(x):
         y = np.zeros(5)
-        y[0] = x[0].item()
+        y[0] = x.tolist()[0]
         return y.sum()
 
     with warnings.catch_warnings(), pytest.raises(TypeError, match="history would be lost"):

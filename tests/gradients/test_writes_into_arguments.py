@@ -269,7 +269,7 @@ def test_where_the_function_itself_works_the_refusal_stands_and_nothing_is_chang
     def f(x):
         x[0] = 5.0
         kept.append(1)
-        x[:] = [v.item() for v in x]
+        x[:] = [*x.tolist()]
         return x.sum()
 
     x = A.copy()

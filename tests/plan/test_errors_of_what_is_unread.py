@@ -160,8 +160,8 @@ def test_a_copy_onto_itself_is_nothing():
 def test_one_array_twice_where_the_function_itself_runs():
     def f(x, y, z):
         if x is y:
-            return z * np.sin(z[0].item())
-        return z * np.cos(z[0].item())
+            return z * np.sin(z.tolist()[0])
+        return z * np.cos(z.tolist()[0])
 
     compiled, x = pyop.compile(f), np.arange(3.0)
     with pytest.warns(pyop.RetraceWarning):
