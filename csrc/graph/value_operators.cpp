@@ -72,10 +72,11 @@ bool repeats(PyObject* a, PyObject* b) {
 
 PyObject* refuse_repetition(PyObject* a, PyObject* b) {
     PyObject* sequence = is_value(a) ? b : a;
-    return refuse(PyExc_TypeError,
-           "a scalar * a %s: Python repeats it, if the scalar is an integer, as often as is known only when the graph "
-           "runs; write np.multiply(x, y) for the products of the elements",
-           Py_TYPE(sequence)->tp_name);
+    return refuse(
+        PyExc_TypeError,
+        "a scalar * a %s: Python repeats it, if the scalar is an integer, as often as is known only when the graph "
+        "runs; write np.multiply(x, y) for the products of the elements",
+        Py_TYPE(sequence)->tp_name);
 }
 
 struct ValueSlots {

@@ -38,7 +38,7 @@ struct Step {
     PyObject* key;      // a name, a member descriptor, or None where `index` says it
     Py_ssize_t index;
     PyObject* what;     // what must be there: class, facts of a function, keys of a dict, the object
-    Py_ssize_t count;   // of parts
+    Py_ssize_t count;   // of parts; Same: which node it is
     PyObject* names;    // Instance: that the code may read
     Py_ssize_t node;    // which one it becomes; Same: which one it is
 };
@@ -289,7 +289,7 @@ int read_step(PyObject* row, std::vector<Step>& steps, Py_ssize_t& nodes) {
                           &step.names))
         return -1;
     step.kind = static_cast<StepKind>(kind[0]);
-    step.node = step.kind == StepKind::Same ? step.index : -1;
+    step.node = step.kind == StepKind::Same ? step.count : -1;
     const bool leaf = step.kind == StepKind::Leaf || step.kind == StepKind::Fixed || step.kind == StepKind::Gone;
     if (step.kind != StepKind::Same && !leaf) step.node = nodes++;
     if (step.parent >= nodes || (step.kind == StepKind::Same && (step.node < 0 || step.node >= nodes)))

@@ -97,7 +97,7 @@ class Steps:
             self.paths.append(path)
             self._row(b"a", parent, key, index)
         elif id(x) in self._number and kind is not tuple:
-            self._row(b"s", parent, key, self._number[id(x)])
+            self._row(b"s", parent, key, index, None, self._number[id(x)])
         elif isinstance(x, _SAME) or kind is BuiltinFunctionType or _is_plain(x):
             if kind is BuiltinFunctionType and not isinstance(x.__self__, ModuleType | type(None)):
                 raise NotInputs("a method of an object")
@@ -177,14 +177,14 @@ class Steps:
         parts: list[list[tuple[Any, Any, int]]] = [[] for _ in self.nodes]
         given = iter(leaves or ())
         nodes = 0
-        for kind, parent, key, index, what, _, _ in self.rows:
+        for kind, parent, key, _, what, count, _ in self.rows:
             value, node = what, -1
             if kind == b"a":
                 value = Ellipsis if leaves is None else next(given)
                 if leaves is None and self._kinds[parent] not in (b"t", b"l"):
                     continue
             elif kind == b"s":
-                node = index
+                node = count
             elif kind not in b"=-":
                 node, nodes = nodes, nodes + 1
             if parent >= 0 and kind != b"-":
