@@ -42,9 +42,9 @@ def note_others(error: Exception) -> None:
     at_fault: Any = error
     refused = was_refused(error) and "no numbers until its graph runs" not in text  # but text, or memory, or a type
     line = linecache.getline(code.co_filename, mine.tb_lineno).strip()
-    at = f"`{line}` ({place})" if line else place
+    spot = f"`{line}` ({place})" if line else place
     after = [note for note in getattr(error, "__notes__", ()) if note.startswith("after a refusal: ")]
-    at_fault._pyop_refused_at = f" at {at} ({'; '.join([str(error), *after])})"
+    at_fault._pyop_refused_at = f" at {spot} ({'; '.join([str(error), *after])})"
     if called is None and ("Value" not in text or refused):
         return
     remedy = (
@@ -52,8 +52,8 @@ def note_others(error: Exception) -> None:
         "around it one whose results are declared"
     )
     if called is None:
-        what = at if line else f"what is called at {place}"
-        shown = f" at {at} ({error}; {remedy})"
+        what = spot if line else f"what is called at {place}"
+        shown = f" at {spot} ({error}; {remedy})"
     else:
         name = getattr(called.f_code, "co_qualname", called.f_code.co_name)
         what = f"{called.f_globals.get('__name__')}.{name}, called at {place},"
