@@ -1,9 +1,7 @@
 // runtime/without_gil.h: what guards shared state where there is no GIL. With one all of this is nothing.
 //
-//   ObjectLock   what an object's own lock guards: as the GIL does, it is given up whenever the thread waits or
-//   detaches,
-//                so Python may run inside, and nobody waits for ever; what was read before has to be looked at anew
-//                then
+//   ObjectLock   an object's own lock: as the GIL, it is given up whenever the thread waits or detaches, so Python may
+//                run inside, and nobody waits for ever; what was read before has to be looked at anew then
 //   BriefLock    a few lines of C++ that neither run Python, nor drop a reference, nor wait
 //   Relaxed<T>   a number that any thread may change, and that guards nothing
 //

@@ -334,10 +334,10 @@ int make_c_function_step(const Rewrite& r, uint32_t i, std::unique_ptr<NativeSte
     made->copies = behind.copies;
     made->n_out = static_cast<Py_ssize_t>(node.n_outputs());
     made->in_tuple = for_one || made->n_out != 1;
+    const std::string_view name = found ? found->name : is_item ? "x[indices]" : "reduceat";
     made->text = made->any_number ? "called with Python numbers"
-                                  : "NumPy's C function of " + std::string(found     ? found->name
-                                                                           : is_item ? "x[indices]"
-                                                                                     : "reduceat");
+                 : made->callee   ? "NumPy's C function of " + std::string(name)
+                                  : "a copy of the array";
     if (made->any_number && made->n_out == 1) made->number = builtin_dtype(r.g, {i, 0});
     step = std::move(made);
     return 0;
