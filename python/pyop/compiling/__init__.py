@@ -1,4 +1,4 @@
-"""`pyop.compile`: a NumPy function that traces itself for what it is called with, and then runs as a plan.
+"""Compile NumPy functions: `pyop.compile` traces a function for the arguments of a call, and then runs it as a plan.
 
 Read in this order: `front` (what the user calls), `arguments` (what came, leaf by leaf), `number` (Python numbers that
 are not known yet), `tracer` (from a call to a plan), `results` (what a function returns beside arrays), `retrace` (the

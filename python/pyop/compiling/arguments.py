@@ -1,4 +1,4 @@
-"""The arguments of a call, leaf by leaf, and how calls are to be compared with it."""
+"""Sort the arguments of a call, leaf by leaf, and record how later calls are compared with it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _Function = Callable[..., Any]
 
 
 class Place:
-    """One leaf of the arguments of a call."""
+    """Hold one leaf of the arguments of a call."""
 
     # They are read many times, which takes longer of a tuple.
     __slots__ = (
@@ -72,7 +72,7 @@ Argument = tuple[TreeDef, list[Place]]
 
 
 class Arguments:
-    """Sorts the arguments of calls of one function.
+    """Sort the arguments of calls of one function.
 
     `specs` are as `compile` takes them, none if calls are compared by dtype and shape; `static` has names and positions
     of parameters.
@@ -145,7 +145,7 @@ class Arguments:
             )
 
     def read(self, args: tuple[Any, ...], n: int, names: Sequence[str]) -> list[Argument]:
-        """Structure and leaves of every argument; `n` of them are positional, the others have `names`."""
+        """Return structure and leaves of every argument; `n` of them are positional, the others have `names`."""
         found = []
         for k, value in enumerate(args):
             name = names[k - n] if k >= n else self.positional[k] if k < len(self.positional) else f"args[{k}]"
@@ -204,7 +204,7 @@ class Arguments:
         ]
 
     def classify(self, path: str, x: Any, beside: bool = False) -> Place:
-        """The place of a leaf; `beside` the fields of its object, where also other objects may be."""
+        """Return the place of a leaf; `beside`: it is a field of its object in which other objects may be, too."""
         kind = type(x)
         if kind is np.ndarray:
             # A plan would give x itself in the order of the machine's bytes, and results without the metadata.
@@ -281,7 +281,7 @@ _MOST_SPECS = 256
 
 
 def _spec(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Spec:
-    """What `Spec` makes of them; the number of a dtype tells all of it if it is one of numbers."""
+    """Return the `Spec` of a dtype and shape; it is cached for numeric dtypes, which their number identifies."""
     key = (dtype.num, shape)
     found = _specs.get(key)
     if found is None:
@@ -307,7 +307,7 @@ def _array_of_ctypes() -> Any:
 
 
 def instead_of(x: Any) -> str | None:
-    """What to write instead of a container that is none of those in which arrays are looked for.
+    """Return what to write instead of a container in which arrays are not looked for; None for any other object.
 
     Examples
     --------
@@ -329,12 +329,12 @@ def instead_of(x: Any) -> str | None:
 
 
 def root(path: str) -> str:
-    """The parameter that a path of a leaf begins with."""
+    """Return the parameter that the path of a leaf begins with."""
     return path.partition("[")[0].partition(".")[0]
 
 
 def input_name(path: str) -> str:
-    """The path with dots: ``params['w'][0]`` is ``params.w.0``."""
+    """Return the path as a name with dots: ``params['w'][0]`` is ``params.w.0``."""
     if path.isascii() and path.isidentifier():
         return path
     name = "".join(c if c.isalnum() or c == "_" else "." for c in path).replace("..", ".").replace("..", ".")
@@ -345,7 +345,7 @@ def input_name(path: str) -> str:
 
 
 def repeats(arguments: list[Argument], kinds: list[bytes], keys: list[Any]) -> list[bytes]:
-    """The kinds of the leaves, and in `keys` which leaf another one repeats, being the same array."""
+    """Return the kinds of the leaves; set in `keys` which leaf another one repeats, being the same array."""
     first: dict[int, int] = {}
     found = []
     for k, place in enumerate(place for _, places in arguments for place in places):
@@ -358,7 +358,7 @@ def repeats(arguments: list[Argument], kinds: list[bytes], keys: list[Any]) -> l
 
 
 def describe(arguments: list[Argument]) -> str:
-    """The arguments of a call, in an error."""
+    """Return the arguments of a call as a text, for an error."""
     parts = []
     for _, places in arguments:
         for place in places:
@@ -368,7 +368,7 @@ def describe(arguments: list[Argument]) -> str:
 
 
 def variety(place: Place, specialised: bool) -> tuple[str, str | Spec]:
-    """In what a leaf may differ from call to call: a word for it, and what it was this time."""
+    """Return in what a leaf may differ from call to call: a word for it, and what it was this time."""
     if place.kind == b"i":
         return ("function" if is_function(place.value) else "instance"), f"{place.value!r:.30} at {id(place.value):#x}"
     if place.kind == b"s" or specialised:
@@ -378,7 +378,7 @@ def variety(place: Place, specialised: bool) -> tuple[str, str | Spec]:
 
 
 def varieties(arguments: list[Argument], specialised: AbstractSet[int]) -> dict[str, tuple[str, str | Spec]]:
-    """Say of each argument and leaf in what it may differ from call to call, and what it was this time."""
+    """Return for each argument and leaf in what it may differ from call to call, and what it was this time."""
     found: dict[str, tuple[str, str | Spec]] = {}
     for k, place in enumerate(place for _, places in arguments for place in places):
         found[place.path] = variety(place, place.kind == b"n" and k in specialised)
@@ -389,7 +389,7 @@ def varieties(arguments: list[Argument], specialised: AbstractSet[int]) -> dict[
 
 
 def stand_in(graph: Graph, place: Place, kind: bytes, number: int) -> Any:
-    """What the function is traced with for a leaf."""
+    """Return what the function is traced with in place of a leaf."""
     if kind in (b"s", b"i"):
         twins = graph._twins if is_function(place.value) else None
         return place.value if twins is None else twins.of(place.value)
@@ -446,5 +446,5 @@ met_as_memory: WeakSet[type] = WeakSet()  # classes of arguments that were array
 
 
 def has_stand_ins(tree: Any) -> bool:
-    """Look for Numbers, and examples of a batch under `pyop.vmap`: a function that gets such runs itself."""
+    """Return whether there are Numbers, or examples of a batch under `pyop.vmap`: the function itself runs on such."""
     return any(is_number(x) or getattr(type(x), "_pyop_example", False) for x in flatten(tree)[0])

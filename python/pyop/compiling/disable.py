@@ -1,4 +1,4 @@
-"""`disable`: compiled functions run as they are written, for debugging and for comparing."""
+"""Run compiled functions as they are written: `disable`, for debugging and for comparing."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class disable(Disable):
 
 
 def result_into(fn: Any, result: Any, out: Any) -> Any:
-    """What a function returned, put into the arrays of ``out=``, as a plan would have computed it there."""
+    """Put what a function returned into the arrays of ``out=``, as a plan would have done, and return these."""
     name = default_name(fn)
     leaves, structure = flatten(result)
     targets = flatten(out)[0]

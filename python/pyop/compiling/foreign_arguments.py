@@ -1,4 +1,4 @@
-"""Calls of compiled functions with arrays of other libraries."""
+"""Call compiled functions with arrays of other libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`compile`, as it is called."""
+"""Define `compile`, as users call it."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _is_spec(x: Any) -> bool:
 
 
 def _is_plain(fn: Any) -> bool:
-    """Whether it is a function that runs when it is called, as its code says."""
+    """Return whether it is a function without attributes whose code runs when called: no generator or coroutine."""
     special = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ITERABLE_COROUTINE | inspect.CO_ASYNC_GENERATOR
     return type(fn) is FunctionType and not fn.__dict__ and not fn.__code__.co_flags & special
 

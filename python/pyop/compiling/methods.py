@@ -1,4 +1,4 @@
-"""What a `CompiledFunction` has beside its call, which is C++: for looking at it, and for pickle and copy."""
+"""Give `CompiledFunction`, whose call is C++, its other methods: for looking at it, and for pickle and copy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["CacheInfo"]
 
 
 class CacheInfo(NamedTuple):
-    """What a compiled function remembers; as of `functools.lru_cache`."""
+    """Hold the numbers of hits, misses and plans of a compiled function, as `functools.lru_cache` gives them."""
 
     hits: int
     misses: int
@@ -23,7 +23,7 @@ class CacheInfo(NamedTuple):
 
 
 def _cache_info(self: CompiledFunction) -> CacheInfo:
-    """How often a plan was found, how often one was made, how many there are and may be.
+    """Return how often a plan was found, how often one was made, how many there are and may be.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def _cache_info(self: CompiledFunction) -> CacheInfo:
 
 
 def _graph(self: CompiledFunction, *args: Any, **kwargs: Any) -> Graph:
-    """The graph that a call with these arguments runs.
+    """Return the graph that a call with these arguments runs.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def _graph(self: CompiledFunction, *args: Any, **kwargs: Any) -> Graph:
 
 
 def _reduce(self: CompiledFunction) -> Any:
-    """Pickled by import path, as functions are, if one leads back; else by what it is made of, without its plans."""
+    """Return the import path if it leads back here, as for functions; else what this is made of, without its plans."""
     path: str | None = getattr(self, "__qualname__", None)
     if path is not None and found_at(f"{getattr(self, '__module__', None)}.{path}") is self and by_path(self) is self:
         return path

@@ -1,4 +1,4 @@
-"""The options of `compile`."""
+"""Check and hold the options of `compile`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Options", "compiled"]
 
 
 class Options:
-    """The options of `compile`, checked."""
+    """Hold the options of `compile`, checked."""
 
     def __init__(
         self,
@@ -51,15 +51,15 @@ class Options:
         self.key = (self.static, *self.plan.values(), max_plans, self.fallback, self.scalars)  # equal for equal ones
 
     def keeping_all(self) -> dict[str, Any]:
-        """The options of a plan that computes what nobody reads, too: for the sake of its exceptions."""
+        """Return the options of a plan that computes what nobody reads, too: for the sake of its exceptions."""
         others = [name for name in Graph.passes() if name != "prune"]
         disabled = self.plan["disable"] if self.plan["optimize"] else others
         return {**self.plan, "optimize": True, "disable": (*disabled, "prune")}
 
 
 def compiled(graph: Graph, options: dict[str, Any], catches: bool, machine_code: str | None) -> Plan:
-    """The plan of a graph. `catches`: what the function is known beforehand to raise, it may catch, so that is raised
-    when the plan runs.
+    """Return the plan of a graph. `catches`: the function may catch errors that are known beforehand, so these are
+    raised when the plan runs.
     """
     try:
         plan = graph.compile(**options)

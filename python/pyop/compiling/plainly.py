@@ -1,4 +1,4 @@
-"""The function itself, where it runs in place of a plan; and when it does."""
+"""Run the function itself in place of a plan, and decide when."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def is_to_run_itself(fn: Callable[..., Any], failure: Exception, changes: bool =
 
 
 def _is_of_a_derivative(failure: Exception) -> bool:
-    """Whether a derivative was being made where it was raised: at arrays that would be refused half-way."""
+    """Return whether it was raised while a derivative was made: at arrays that would be refused half-way."""
     at = failure.__traceback__
     while at is not None:
         name = str(at.tb_frame.f_globals.get("__name__"))
@@ -78,24 +78,24 @@ def refused(cause: Any) -> RunItself:
 
 
 def check_iterators(reached: bool) -> None:
-    """Before a trace takes items that are the function's: nothing would put them back where it has to run itself."""
+    """Raise if a trace may take items of an iterator: nothing puts them back where the function has to run itself."""
     if reached:
         remedy = "Make the items an argument, or take them in a pyop.op(..., stateful=True)"
         raise RunItself("reaches an iterator, which goes on from call to call", remedy=remedy)
 
 
 def check_paths(paths: tuple[Any, ...]) -> None:
-    """End the trace if there may not be another path beside these, of which this is the plans."""
+    """End the trace if there may be no further path beside these, of which `paths` has the plans."""
     nodes = sum(len(plan.graph) for plan in paths if plan is not None)
     if len(paths) >= MOST_PATHS or nodes >= MOST_NODES:
         raise many_ways(paths)
 
 
 def many_ways(paths: tuple[Any, ...]) -> RunItself:
-    """The end of a function that goes too many ways, of which these are the plans."""
+    """Return the end of the trace of a function that takes too many paths, of which these are the plans."""
     lines = {line: None for plan in paths if plan is not None for line in guard_lines(plan.graph)}
     return RunItself(
-        f"decides by the contents of arrays at {', '.join([*lines][:3])}, and has gone {len(paths)} ways so far"
+        f"decides by the contents of arrays at {', '.join([*lines][:3])}, and took {len(paths)} different paths so far"
     )
 
 
@@ -106,14 +106,14 @@ def check_error_state(sets_it: int, plan: Any) -> None:
 
 
 def runs_again(graph: Graph, catches: bool) -> bool:
-    """Say whether the function itself is to run after an error of its plan: it may catch that, or it alone is right
+    """Return whether the function itself is to run after an error of its plan: it may catch that, or it alone is right
     where something has changed that the plan was made for.
     """
     return (catches or checks_results(graph)) and not has_effects(graph)
 
 
 class Plainly:
-    """Calls the function as the compiled one is called: with arguments as they are declared, with ``out=``."""
+    """Call the function as the compiled one is called: with arguments as they are declared, with ``out=``."""
 
     __slots__ = ("_declared", "_fn", "_name")
 
@@ -169,7 +169,7 @@ def runs_as_it_is(place: str, reason: RunItself) -> str:
 
 
 def computes_otherwise(place: str, changed: list[str]) -> Exception:
-    """The error where another trace has written down something else."""
+    """Return the error for a function of which another trace has recorded something else."""
     what = f"changes {changed[0]}" if changed else "reads a clock, an iterator or random numbers,"
     return of_state(
         f"{place} {what} and computes something else in the next call, but is traced once for many calls: "
@@ -178,8 +178,8 @@ def computes_otherwise(place: str, changed: list[str]) -> Exception:
 
 
 def goes_on(place: str, changed: list[Any], drawn: list[str], watch: Any) -> Exception:
-    """The same where these places were changed. The function may run itself if all is as before again, and none of it
-    is an iterator.
+    """Return the error of `computes_otherwise` where these places were changed. The function may run itself if all is
+    as before again, and none of it is an iterator.
     """
     error = computes_otherwise(place, [x.label for x in changed] or drawn)
     as_before = changed and not drawn and not watch.goes_on and not watch.changed()
@@ -187,17 +187,17 @@ def goes_on(place: str, changed: list[Any], drawn: list[str], watch: Any) -> Exc
 
 
 class ChangesState(BaseException):
-    """The end of a trace that has changed something, for plans with the state as inputs are to be tried first."""
+    """End a trace that has changed something, as plans with the state as inputs are to be tried first."""
 
 
 def keeps_symbolic(place: str, kept: list[str]) -> TypeError:
-    """The error where a trace would leave symbolic arrays behind."""
+    """Return the error for a trace that would leave symbolic arrays behind."""
     where = "where a symbolic array would be left after the trace: return it as a result instead"
     return TypeError(f"{place} puts what it computes into {kept[0]}, {where}")
 
 
 def changes_state(place: str, moving: list[str]) -> TypeError:
-    """The error where each trace has left another number, text or array."""
+    """Return the error for a function of which each trace has left another number, text or array."""
     why = f"changes {moving[0]} in every call, which a plan does not"
     return TypeError(f"{place} {why}: return it as a result, or change it where you call it")
 

@@ -1,4 +1,4 @@
-"""What a compiled function returns: the arrays of its plan, and what the function put beside them."""
+"""Make the results of a compiled function: the arrays of its plan, and what the function put beside them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _first(x: Any, leaves: list[Any]) -> int:
 
 
 def _any_base(x: Any, holds: Callable[[Any], bool]) -> bool:
-    """Whether this is so of an array, or of one that it shows."""
+    """Return whether `holds` is true of an array, or of one that it is a view of."""
     while isinstance(x, np.ndarray):
         if holds(x):
             return True
@@ -210,7 +210,7 @@ def _make_fresh(leaves: list[Any]) -> None:
 
 
 class Both:
-    """One after the other, if there is another."""
+    """Call `first` with a result, and then `second` with what comes of it, if there is a second."""
 
     __slots__ = ("first", "second")
 
@@ -255,8 +255,8 @@ def _forms(graph: Graph, plan: Plan, listed: Listed | None) -> Any:
 
 
 def _held(owners: Owners, read_only: dict[int, int]) -> dict[int, tuple[str, int, int]]:
-    """Say which results the plan may hold, as what depends on no argument was computed when it was made: of each how a
-    call gets it, the first one that is the same array, and whose memory it is as the function was written.
+    """Return which results the plan may hold, as what depends on no argument was computed when it was made: of each how
+    a call gets it, the first one that is the same array, and whose memory it is as the function was written.
 
     What nobody can write into is shown, and its memory stays the plan's. What was computed in a call, and is one array
     or shows one only since equal nodes are one, the plan parts itself (csrc/plan/call.cpp: keep_apart).

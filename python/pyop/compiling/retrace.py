@@ -1,4 +1,4 @@
-"""What a compiled function was traced for, and the warning that it is traced too often."""
+"""Record what a compiled function was traced for, and warn where it is traced too often."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _VALUES, _INTS = 3, 8
 
 
 class RetraceWarning(UserWarning):
-    """A compiled function runs as the plain function that it is, or is traced so often that this takes its time.
+    """Warn that a compiled function runs as the plain function, or is traced so often that this takes its time.
 
     Examples
     --------
@@ -41,13 +41,13 @@ class RetraceWarning(UserWarning):
 
 
 def log(text: str, *values: Any) -> None:
-    """Tell the logger "pyop". Who has not imported logging does not listen, and import pyop does not load it."""
+    """Log to the logger "pyop", if the program has imported logging: ``import pyop`` does not load it."""
     if (logging := sys.modules.get("logging")) is not None:
         logging.getLogger("pyop").info(text, *values)
 
 
 class History:
-    """The varieties in which each argument of the function of this name has come, as long as they are few.
+    """Record the varieties in which each argument of the function of this name has come, as long as they are few.
 
     Several threads may add some at once: what one goes through is a copy.
     """
@@ -96,7 +96,7 @@ class History:
         )
 
     def _log(self, entries: Mapping[str, tuple[str, str | Spec]], calls: int, max_plans: int) -> None:
-        """What was traced, and what was another in all calls before."""
+        """Log what was traced, and which arguments were like none of an earlier trace."""
         before = [*self._new, *({path: entry} for path, known in self.seen.items() for entry in known)]
         new = [f"{path or 'the call'} is {what}" for path, (kind, what) in entries.items() if kind != "captured"
                and not any(known.get(path) == (kind, what) for known in before)]  # fmt: skip
@@ -149,7 +149,7 @@ def _advice(name: str, path: str, entries: list[tuple[str, str]]) -> str:
 
 
 def _general(texts: list[str]) -> str:
-    """A spec for all of these: what differs gets names."""
+    """Return a spec for all of these: sizes that differ get names."""
     dtype = texts[0].partition("[")[0]
     shapes = [text.partition("[")[2].rstrip("]").split(",") for text in texts]
     if len({len(shape) for shape in shapes}) > 1:
@@ -160,8 +160,8 @@ def _general(texts: list[str]) -> str:
 
 
 class NumbersNeeded:
-    """The Python numbers that a function needs while it is traced: a plan holds for one value of each, and where most
-    calls have another one the function itself runs.
+    """Record the Python numbers that a function needs while it is traced: a plan holds for one value of each. Where
+    most calls have another one, the function itself runs.
     """
 
     __slots__ = ("_for_all", "_values", "_varied")
@@ -223,7 +223,7 @@ def _identity(value: Any) -> int:
 
 
 def tell(text: str) -> None:
-    """Warn of what came otherwise in a run."""
+    """Warn with this text: a `RetraceWarning`."""
     from ..graph.cells import warn
 
     warn(text, RetraceWarning)

@@ -1,4 +1,4 @@
-"""A compiled function whose inputs are what an instance or a closure holds: plans that belong to the code.
+"""Compile a function with what its instance or closure holds as inputs: the plans belong to the code.
 
 It is traced with a copy of the instance or closure that holds symbolic arrays. What the function binds anew in the copy
 (``self.v = self.v + x``, ``nonlocal n``) is a result beside its own, which csrc/plan/state_inputs.h puts where it
@@ -37,7 +37,7 @@ _UNSEEN = (FunctionType, MethodType, CellType, tuple)  # of which a trace itself
 
 
 class _GivenUp(BaseException):
-    """There is no plan whose inputs are the state. No `Exception`, as `RunItself`."""
+    """Signal that there is no plan whose inputs are the state. No `Exception`, as `RunItself`."""
 
 
 class _History(History):
@@ -51,7 +51,7 @@ class _History(History):
 
 
 class _Arguments:
-    """The inputs of the state, and behind them the arguments of the function."""
+    """Read the inputs of the state, and behind them the arguments of the function."""
 
     takes_any = False
 
@@ -76,7 +76,7 @@ class _Arguments:
 
 
 class _Function:
-    """The function of the inputs, which is traced with a copy of the object, or runs the function itself on it."""
+    """Stand for the function of the inputs: traced with a copy of the object, or calling the function itself on it."""
 
     def __init__(self, fn: Any, steps: Steps, of_argument: bool) -> None:
         self.__wrapped__ = fn if of_argument else steps.nodes[0]
@@ -157,7 +157,7 @@ def _counts(objects: list[Any]) -> list[int]:
 
 
 def _is_held_elsewhere(objects: list[Any], made: list[Any]) -> bool:
-    """Say whether something holds one of the objects but what was made with them, and the trace itself."""
+    """Return whether something holds one of the objects but what was made with them, and the trace itself."""
     graph: Any = graph_being_built()
     known = {id(objects), id(made), *map(id, made), *(id(getattr(x, "__dict__", None)) for x in made)}
     if graph._twins is not None:
@@ -170,7 +170,7 @@ def _is_held_elsewhere(objects: list[Any], made: list[Any]) -> bool:
 
 
 class _Tracer(Tracer):
-    """Makes plans for the function of the inputs."""
+    """Make plans for the function of the inputs."""
 
     def __init__(self, function: _Function, arguments: Any, options: Options, states: Known) -> None:
         super().__init__(function, arguments, options)
@@ -184,7 +184,7 @@ class _Tracer(Tracer):
         self._watch: Watch | None = None
 
     def belongs_to(self, own: StateInputs) -> None:
-        """Give it what is taken off the list where there are no plans."""
+        """Set the inputs that are taken off the list where there are no plans."""
         self._own = own
 
     def miss(

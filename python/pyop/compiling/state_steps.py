@@ -29,7 +29,7 @@ _ATTRIBUTES = object.__getattribute__
 
 
 class NotInputs(Exception):
-    """Something that is no input, and is not gone through."""
+    """Signal something that is no input, and is not gone through."""
 
 
 class Known:
@@ -46,7 +46,7 @@ class Known:
 
 
 class Steps:
-    """The steps of one object, and what they reach.
+    """Hold the steps of one object, and what they reach.
 
     `names` are those of attributes that the code may read; others are neither read nor copied. With `changes`, or of an
     instance, ints and NumPy's scalars are inputs, too; else they must be the very same: of a closure that is only read
@@ -279,12 +279,12 @@ def _content(cell: Any) -> Any:
 
 
 def _is_plain(x: Any) -> bool:
-    """Say whether it is a function that holds nothing of its own."""
+    """Return whether it is a function that holds nothing of its own."""
     return type(x) is FunctionType and (is_library(x) or (x.__closure__ is None and not x.__dict__))
 
 
 def _is_instance(kind: Any) -> bool:
-    """Say whether instances of a class hold what their attributes say and nothing else, and come and go unseen."""
+    """Return whether instances of a class hold what their attributes say and nothing else, and come and go unseen."""
     if is_library(kind) or reads_itself(kind) or kind.__getattribute__ is not object.__getattribute__:
         return False
     return not hasattr(kind, "__del__") and _is_made_bare(kind)

@@ -1,4 +1,4 @@
-"""When the state of an instance or a closure becomes inputs: once it was seen to differ, or to be changed.
+"""Decide when the state of an instance or a closure becomes inputs: once it was seen to differ, or to be changed.
 
 The first instance of a class has plans of its own, in which what it holds is constant. Where another one comes, or this
 one holds other objects, or the function changes what it holds, plans of the code take its state as inputs. Closures of
@@ -56,7 +56,7 @@ def known_of(fn: Any, options: Options) -> Known:
 
 
 def changes_state(fn: Any, of_argument: bool) -> bool:
-    """Say whether a function binds attributes or variables of its closure, or stores into what these hold."""
+    """Return whether a function binds attributes or variables of its closure, or stores into what these hold."""
     code = getattr(getattr(fn, "__func__", fn), "__code__", None)
     if code is None:
         return False
@@ -67,7 +67,7 @@ def changes_state(fn: Any, of_argument: bool) -> bool:
 
 
 class States:
-    """Decide of one compiled function when its state becomes inputs."""
+    """Decide when the state of one compiled function becomes inputs."""
 
     def __init__(self, fn: Any, arguments: Arguments, options: Options) -> None:
         self._fn = fn
@@ -79,7 +79,7 @@ class States:
 
     @property
     def may_change(self) -> bool:
-        """Say whether the function changes what it holds, going by its code."""
+        """Return whether the function changes what it holds, going by its code."""
         return changes_state(self._fn, self._of_argument)
 
     def call(
@@ -103,7 +103,7 @@ class States:
         return own.call(function, args, n, names or ())
 
     def _differs(self, root: Any) -> bool:
-        """Say whether it is other state than the last that was traced, and keep which it is."""
+        """Return whether it is other state than the last that was traced, and keep which it is."""
         known = self.known
         last, known.last = known.last, (_reference(root), _held(root))
         return last is not None and (last[0]() is not root or last[1] != known.last[1])

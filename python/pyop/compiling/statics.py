@@ -1,4 +1,4 @@
-"""What a compiled function takes for the same static value."""
+"""Decide which static values are the same to a compiled function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FUNCTIONS = (FunctionType, np.ufunc, type(np.sum), type, functools.partial, Com
 
 
 def is_function(x: Any) -> bool:
-    """Say whether an argument is a function or a class, of which there is one: it is static by itself, and looked at
+    """Return whether an argument is a function or a class, of which there is one: it is static by itself, and looked at
     in every call as what the function holds is.
 
     >>> import numpy as np
@@ -30,12 +30,12 @@ def is_function(x: Any) -> bool:
 
 
 def is_dtype(x: Any) -> bool:
-    """Say whether an argument is a dtype of which all is known that equals it: it is static by itself."""
+    """Return whether an argument is a dtype of which all is known that equals it: it is static by itself."""
     return isinstance(x, np.dtype) and x.fields is None and x.metadata is None
 
 
 def static_key(value: Any) -> Any:
-    """Equal for values that no function can tell apart, where ``==`` alone does not say: 1, 1.0, True; 0.0, -0.0."""
+    """Return a key, equal for values that no function can tell apart: it differs for 1, 1.0, True and for 0.0, -0.0."""
     kind = type(value)
     if kind is float:
         return kind, value.hex()

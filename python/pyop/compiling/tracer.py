@@ -1,4 +1,4 @@
-"""From a call that fits no guard to a plan."""
+"""Make a plan for a call that fits no guard."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _Traced = tuple[Plan, Any, bytes, tuple[Any, ...], tuple[Reading, ...], tuple[in
 
 
 class Tracer:
-    """Makes plans for a compiled function. Stateless but for the history of what it was asked for."""
+    """Make plans for a compiled function. Stateless but for the history of what it was asked for."""
 
     def __init__(self, fn: Callable[..., Any], arguments: Arguments, options: Options) -> None:
         self.fn = fn
@@ -94,7 +94,7 @@ class Tracer:
     def miss(
         self, function: Any, args: tuple[Any, ...], n: int, names: Any, out: Any, paths: tuple[Any, ...] | None = None
     ) -> tuple[Any, ...]:
-        """A call that fits no guard: ``(result,)``, or what a guard is made of (`Traced` of compiled_function.cpp).
+        """Answer a call that fits no guard: ``(result,)``, or the parts of a guard (`Traced` of compiled_function.cpp).
 
         `paths`: the plans of the paths that the function has for such calls, if it takes another one; () for its plan.
         """
@@ -182,7 +182,7 @@ class Tracer:
         return plan, kinds, trees, keys, finish, read, self.identity, outcomes, itself, rerun, trial
 
     def _tell(self, reason: RunItself) -> None:
-        """Say once that the function runs as it is."""
+        """Log that the function runs as it is, and warn of it once."""
         log("%s runs as it is, %s", self.name, reason.why)
         if not self.told:
             self.told = True
@@ -191,8 +191,8 @@ class Tracer:
     def _traced(
         self, arguments: list[Argument], n: int, names: Sequence[str], specialised: set[int], named: list[FunctionType]
     ) -> _Traced:
-        """As many traces as it takes: with Python numbers that it needs, and as twins where it writes into arrays that
-        it makes.
+        """Trace as often as it takes: with Python numbers that the function needs, and as twins where it writes into
+        arrays that it makes.
         """
         first: Exception | None = None
         turned = False
@@ -250,7 +250,7 @@ class Tracer:
         return not self.once and plainly.is_to_run_itself(self.fn, error, changes)
 
     def _call_others(self) -> None:
-        """From now on calls of other libraries are nodes."""
+        """Record calls of other libraries as nodes from now on."""
         from ..tracing.foreign import Calls  # on first use
 
         self.calls, self.by_twins = Calls(tell), True
@@ -305,8 +305,8 @@ class Tracer:
         keys: list[Any],
         named: list[FunctionType],
     ) -> tuple[Graph, Any, Watch, tuple[Reading, ...], Callable[[], None]]:
-        """The graph of one call and what the function returned, if every call writes down the same; how to undo what
-        the function has changed.
+        """Return the graph of one call, what the function returned and what it read, if every call records the same;
+        also how to undo what the function has changed.
         """
         from ..tracing.held_warnings import noted  # on first use
 
@@ -406,7 +406,7 @@ class Tracer:
         return Watch(self.fn, instances, known)
 
     def _runs_again(self) -> bool:
-        """Say whether the function itself is to run where its plan raises, for what it has done before."""
+        """Return whether the function itself is to run where its plan raises, for what it has done before."""
         return self.catches or self.calls is not None
 
     def _place(self) -> str:
@@ -496,5 +496,5 @@ class Tracer:
         return graph, result
 
     def _finish(self, graph: Graph) -> None:
-        """Say of the graph that a Value which the function has kept means nothing any more."""
+        """Finish the graph: a Value which the function has kept means nothing any more."""
         graph._finish(f"pyop.compile traced {self.name}")

@@ -1,4 +1,4 @@
-"""Arguments that a function never reads: what they are makes no difference to its trace.
+"""Find arguments that a function never reads: what they are makes no difference to its trace.
 
 The right-hand side of an autonomous equation has a `t` that it does not use. SciPy gives it as a Python float in the
 first call and as np.float64 later, and one trace does for both.
@@ -22,7 +22,7 @@ _NOTHING: frozenset[int] = frozenset()
 
 
 def unread(fn: Any) -> frozenset[int]:
-    """The positions of parameters whose names do not occur in the code of a function; none for another callable.
+    """Return the positions of parameters whose names do not occur in a function's code; none for another callable.
 
     >>> from pyop.compiling.unused_arguments import unread
     >>> unread(lambda t, y: -y), unread(lambda t, y: -y * t), unread(lambda t, y: [y for _ in range(2) if t])
@@ -38,7 +38,7 @@ def _unread(code: CodeType) -> frozenset[int]:
 
 
 def signature(arguments: list[Argument], n: int, names: Any, unread: frozenset[int]) -> Any:
-    """Equal for calls that a function cannot tell apart; None if that is not certain.
+    """Return a key, equal for calls that a function cannot tell apart; None if that is not certain.
 
     So many as `n` of the arguments are positional, the others have `names`.
     """
@@ -57,7 +57,7 @@ def signature(arguments: list[Argument], n: int, names: Any, unread: frozenset[i
 
 
 def _is_still(reading: Reading) -> bool:
-    """Whether a function, or its attributes, are what they were."""
+    """Return whether a function, or its attributes, are what they were."""
     kind, owner, _, value, _ = reading
     if kind == b"z":
         return bool(len(owner) == value)

@@ -55,7 +55,7 @@ def _still() -> float:
 
 
 class Deadline:
-    """When the traces of a call have begun, and when they have to end.
+    """Hold when the traces of a call have begun, and when they have to end.
 
     >>> from pyop.compiling.worth import Deadline
     >>> Deadline(1e9).is_over(), Deadline(1e9).is_over(2e9), Deadline(-1.0).is_over()
@@ -70,13 +70,13 @@ class Deadline:
 
     @classmethod
     def of_call(cls, places: Sequence[Place]) -> Deadline:
-        """Return that of a call with these arguments."""
+        """Return the deadline of a call with these arguments."""
         elements = sum(place.value.size for place in places if place.kind == b"a")
         return cls(FIRST if elements < _LARGE else FIRST_OF_LARGE)
 
     @classmethod
     def of_derivative(cls, places: Sequence[Place]) -> Deadline:
-        """Return one that is not over, however long it takes."""
+        """Return a deadline that is not over, however long it takes."""
         return cls(math.inf)
 
     def now(self) -> float:
@@ -84,12 +84,12 @@ class Deadline:
         return clock()
 
     def is_over(self, more: float = 0.0) -> bool:
-        """Say whether the time is up, or will be when so many seconds `more` are taken."""
+        """Return whether the time is up, or will be when so many seconds `more` are taken."""
         return clock() + more > self._end
 
 
 class Worth:
-    """Keeps account of what the traces of one function take, what its plans save, and what other calls wait for."""
+    """Keep account of what the traces of one function take, what its plans save, and what other calls wait for."""
 
     __slots__ = (
         "_asked",
@@ -125,7 +125,7 @@ class Worth:
         self.loops = False  # whether a plan has any
 
     def lets_pass(self, args: tuple[Any, ...]) -> bool:
-        """Say whether a call is not looked at, since many before it were of kinds that do not come again."""
+        """Return whether a call is not looked at, since many before it were of kinds that do not come again."""
         if self._pass == 0 or any(type(x) is np.ndarray and x.size >= _LARGE for x in args):
             return False
         self._pass -= 1
@@ -157,7 +157,7 @@ class Worth:
         self._pass = min(max(self._in_vain - _FEW, 0), _MOST_PASSED)
 
     def waits(self, places: Sequence[Place], hits: int) -> bool:
-        """Say whether a call is not traced yet, after so many hits of plans: it takes more than there is for it."""
+        """Return whether a call is not traced yet, after so many hits of plans: it takes more than there is for it."""
         if self._cost < DEAR:
             return False
         self._saved += max(hits - self._hits, 0) * self._gain
@@ -166,19 +166,19 @@ class Worth:
         return wanted > max(FREE, self._saved) and self._waited.get(_kind(places), 0.0) < self._cost * self._longer
 
     def most_leave(self, hits: int) -> bool:
-        """Note a call that leaves the paths that there are, and waits; say whether most calls do."""
+        """Note a call that leaves the paths that there are, and waits; return whether most calls do."""
         self._left += 1
         return self._left >= _LEFT and 2 * self._left > hits - self.itself
 
     def ends_in_vain(self, deadline: Deadline, hits: int, hesitates: bool) -> bool:
-        """Note the traces of a call that have come to nothing for this path; say whether most calls do so, or trying
+        """Note the traces of a call that have come to nothing for this path; return whether most calls do so, or trying
         once more is too dear for one that only `hesitates`.
         """
         taken = clock() - deadline.begin
         return (hesitates and taken > FREE) or (taken >= DEAR and self.most_leave(hits))
 
     def meanwhile(self, places: Sequence[Place], run: Callable[[], Any]) -> Any:
-        """Return what a call gives that waits: how long it takes is noted."""
+        """Run a call that waits for a trace, note how long it takes, and return its result."""
         begin = clock()
         result = run()
         kind = _kind(places)
@@ -211,7 +211,7 @@ class Worth:
 
 
 class Trial:
-    """Times the first runs of a plan in turn with the function itself. csrc/plan/compiled_function.cpp asks it.
+    """Time the first runs of a plan in turn with the function itself. csrc/plan/compiled_function.cpp asks it.
 
     >>> from pyop.compiling.worth import Trial, Worth
     >>> trial = Trial(Worth("f"))

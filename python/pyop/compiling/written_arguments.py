@@ -1,4 +1,4 @@
-"""Arguments that a function writes into.
+"""Trace a function that writes into its arguments.
 
 While it is traced, such a write is one like any other: the memory becomes another value. The plan computes what each
 argument holds in the end, and copies that into the caller's arrays when all is computed (csrc/plan/write_back.h). A
@@ -28,7 +28,7 @@ Lent = dict[int, Any]
 
 
 def any_written(lent: Lent) -> bool:
-    """Whether one of them holds something else by now."""
+    """Return whether one of them holds something else by now."""
     return any(map(_is_written, lent.values()))
 
 
@@ -83,7 +83,7 @@ def check_returned(given: Any, result: Any, holds: Callable[[Any], bool]) -> Non
 
 
 def holds_nothing(x: Any) -> bool:
-    """Say of an object that the function cannot reach it, where nothing is known of that."""
+    """Return False: where nothing is known of an object, the function is taken not to reach it."""
     return False
 
 
@@ -95,7 +95,7 @@ def containers(tree: Any) -> list[Any]:
 
 
 def declare_writes(graph: Graph, lent: Lent, result: Any, name: str) -> Any:
-    """Declare what becomes of the arguments of the function `name`; its result, in which these are the caller's."""
+    """Declare what becomes of the arguments of the function `name`; return its result, with the caller's arrays."""
     inputs = graph.inputs
     written, writes = [], []
     for k, handle in lent.items():
@@ -111,7 +111,7 @@ def declare_writes(graph: Graph, lent: Lent, result: Any, name: str) -> Any:
 
 
 def _of_caller(leaf: Any, written: list[tuple[Any, Any]], name: str) -> Any:
-    """A part of the result, as a view of the caller's array if it is one."""
+    """Return a part of the result, as a view of the caller's array if it is one."""
     if type(leaf) is not Value:
         return leaf
     for handle, given in written:
