@@ -1,4 +1,4 @@
-"""`room`: an array for what the iterations of a loop leave for its derivative."""
+"""Make an array for what the iterations of a loop leave for its derivative: `room`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _spec_of_room(count: Any, dtype: Any, shape: Any, known: Any) -> Spec:
 
 @primitive(_spec_of_room)
 def room(count: Any, dtype: Any, shape: Any, known: Any) -> Any:
-    """An array for what `count` iterations leave, each of this shape; all that is read of it is written before.
+    """Return an array for what `count` iterations leave, each of this shape; all that is read of it is written before.
     `known` is the number of them, or None.
     """
     return np.empty((int(count), *shape), dtype)

@@ -1,1 +1,1 @@
-"""What tracing a function needs to know of it: what its code says, and the state that it reads beside its arguments."""
+"""Find what tracing a function needs to know of it: what its code says, and the state it reads beside its arguments."""

@@ -1,4 +1,4 @@
-"""A function on Tensors, on examples of a batch, or on the Values of a graph made by hand: once more as its twin.
+"""Call a function on Tensors, on examples of a batch or on Values of a graph made by hand, if need be as its twin.
 
 Such a function runs as it is. Where it is refused what it does, to have NumPy make an array of a list of Tensors, it
 runs again as its twin (`pyop.tracing.twins`), whose stand-ins make such arrays. What it had changed before is put back,
@@ -122,7 +122,7 @@ def _memory(given: tuple[Any, ...]) -> list[Any]:
 
 
 def _acts(graph: Any, nodes: int) -> bool:
-    """Say whether a graph has got nodes that do something whenever it runs, after so many others."""
+    """Return whether a graph has got nodes that do something whenever it runs, after so many others."""
     return graph is not None and any(graph[k].stateful for k in range(nodes, len(graph)))
 
 

@@ -1,4 +1,4 @@
-"""Ends a trace before the first call that is no function of its arguments: of a clock, a file, a command.
+"""End a trace before the first call that is no function of its arguments: of a clock, a file, a command.
 
 It is the profile function of the thread while a function is traced that can reach such a call (`purity.py`). It hears
 of each C function before that is called, also by the libraries between, and a call that it forbids is not made: so
@@ -32,7 +32,7 @@ _REMEDY = "Pass what it returns as an argument, or call it in a pyop.op(..., sta
 
 
 class _Watch:
-    """The profile function; `apart` counts the calls since one of those that do not matter."""
+    """Check the calls of a thread, as its profile function; `apart` is the depth in a call that does not matter."""
 
     def __init__(self, decisions: Decisions) -> None:
         self.decisions = decisions

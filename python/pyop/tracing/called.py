@@ -1,4 +1,4 @@
-"""Whether what a function reads is what it calls next: ``np.uint32(x)`` is a call, ``dtype=np.uint32`` is none.
+"""Tell whether a function calls what it reads: ``np.uint32(x)`` is a call, ``dtype=np.uint32`` is none.
 
 A type is compared, and passed on, as itself; only where it is called may another function stand for it.
 """
@@ -19,7 +19,7 @@ _NO_MATTER = frozenset(("CACHE", "EXTENDED_ARG", "NOP"))
 
 @lru_cache(maxsize=1024)
 def is_called(code: CodeType, at: int) -> bool:
-    """Whether the global or attribute that the instruction at this offset (`frame.f_lasti`) reads is called.
+    """Return whether the global or attribute that the instruction at this offset (`frame.f_lasti`) reads is called.
 
     >>> import dis, numpy as np
     >>> from pyop.tracing.called import is_called

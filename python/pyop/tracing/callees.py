@@ -1,5 +1,4 @@
-"""Calls of what is behind attributes and items, ``self.h(x)`` or ``table["h"](x)``, and of variables, written so that
-twins find the twin.
+"""Have twins call twins behind attributes (``self.h(x)``), items (``table["h"](x)``) and variables.
 
 What a function reads by the name of a global it reads from the globals of its twin, which hold other functions. An
 object and a list it has itself, and what it finds there is itself, too: so ``self.h(x)`` becomes
@@ -29,12 +28,12 @@ _CALL_IT = frozenset(("map", "filter", "reduce", "starmap", "functools.reduce", 
 
 
 def has_callees(function: ast.stmt, modules: frozenset[str], names: frozenset[str]) -> bool:
-    """Whether there are such calls. `names`: of variables that may hold what is called."""
+    """Return whether `write_callees` has anything to write. `names`: of variables that may hold what is called."""
     return next(_callees(function, modules, names), None) is not None
 
 
 def write_callees(function: ast.stmt, modules: frozenset[str], names: frozenset[str]) -> bool:
-    """Write all of them so; whether there are any."""
+    """Write each such call with `CALLEE`, in place; return whether there are any."""
     found = list(_callees(function, modules, names))
     for called, put in found:
         name = ast.copy_location(ast.Name(CALLEE, ast.Load()), called)

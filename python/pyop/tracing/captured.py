@@ -1,4 +1,4 @@
-"""What a function reads beside its arguments, and whether a trace changed it.
+"""Record what a function reads beside its arguments, and tell whether a trace changed it.
 
 A trace runs the function once for many calls. A counter that it increments, a generator that it draws from, an array
 that it writes to would be those of the trace for ever. So what the function can reach by its code (globals, variables
@@ -73,7 +73,7 @@ _MOST_OF_LIBRARIES = 1000
 
 
 class Watch(Reached):
-    """What a function can reach, as it is now.
+    """Record what a function can reach, as it is when this is made.
 
     `instances` are arguments that are objects, as the `self` of a method; `known` has the elements of arrays as they
     were, by the id of the array.
@@ -112,7 +112,7 @@ class Watch(Reached):
                 self.reaches_out = True
 
     def _push(self, label: str, x: Any, name: str | None = None) -> None:
-        """To be looked at, as it can be read from what is looked at now; as an attribute, by this name."""
+        """Queue an object that can be read from what is looked at now; as an attribute, by this name."""
         if type(x) in _ATOMS:
             return
         self._reached.setdefault(self._here, []).append((name, id(x)))
@@ -242,7 +242,7 @@ class Watch(Reached):
                 self._unloaded.append(path)
 
     def _global(self, label: str, value: Any, names: frozenset[str], seen: set[int]) -> None:
-        """What a name stands for; of a module of the user's, no more than the code names."""
+        """Watch what a name stands for; of a module of the user's, no more than the code names."""
         if type(value) is not ModuleType:
             self._push(label, value)
         elif value is sys.modules.get("random"):
@@ -309,7 +309,7 @@ class Watch(Reached):
             self._whole(label, held)
 
     def _callable(self, x: Any) -> None:
-        """A function or class of a library, or of C: the trace is watched if it may read what is not seen here."""
+        """Have the trace watched if a function or class of a library, or of C, may read what is not seen here."""
         from .purity import may_be_impure, module_of  # on first use
 
         if may_be_impure(x):
@@ -356,7 +356,7 @@ class Watch(Reached):
         self._push(label, kind)
 
     def _of_a_library(self, label: str, x: Any, attributes: Any) -> None:
-        """An object of an installed package, which reads its own attributes whatever the user's code names."""
+        """Watch an object of an installed package, which reads its own attributes whatever the user's code names."""
         self._callable(type(x))
         if callable(x) and (wrapped := getattr(x, "__wrapped__", None)) is not None:  # functools.lru_cache
             self._push(label, wrapped)
@@ -381,7 +381,7 @@ class Watch(Reached):
             self._slots(f"an attribute of a {type(x).__name__}", x, whole=True)
 
     def _whole(self, label: str, attributes: dict[str, Any]) -> None:
-        """Attributes that are read whatever the code names."""
+        """Watch attributes that are read whatever the code names."""
         self._add(Items(label, attributes))
         for item in attributes.values():
             self._push(label, item)
@@ -394,7 +394,7 @@ class Watch(Reached):
 
     @property
     def unseen(self) -> bool:
-        """Whether it may read, or change, what is not looked at."""
+        """Return whether the function may read, or change, what is not looked at."""
         return self.fleeting or self.reaches_out or self.overflown
 
     # --- after a trace
@@ -404,29 +404,29 @@ class Watch(Reached):
         return Watch(*self._made_of) if changed or any(path in sys.modules for path in self._unloaded) else self
 
     def changed(self) -> list[Place]:
-        """What is not as it was, but for random numbers."""
+        """Return the places that are not as they were; random numbers are left out."""
         return [place for place in self.places if place.changed()]
 
     def can_be_restored(self, changed: list[Place]) -> bool:
-        """Say whether these places can be made what they were; not caches, whose results may have been written."""
+        """Return whether these places can be made what they were; not caches, whose results may have been written."""
         return not self.goes_on and not any(isinstance(place, (Cached, Referent)) for place in changed)
 
     def left_behind(self) -> list[str]:
-        """Where symbolic arrays were put that mean nothing after the trace."""
+        """Return the labels of the places where the trace has put symbolic arrays, which mean nothing after it."""
         from .left_behind import holds_symbolic  # on first use
 
         return [place.label for place in self.changed() if any(map(holds_symbolic, place.found()))]
 
     def state(self) -> list[Any]:
-        """As it is now but for random numbers, for `restore`."""
+        """Return what the places hold now, for `restore`; random numbers are left out."""
         return [place.now() for place in self.places]
 
     def differing(self, state: list[Any]) -> list[Place]:
-        """The places that hold something else than at `state`."""
+        """Return the places that hold something else than at `state`."""
         return [place for place, held in zip(self.places, state, strict=True) if place.differs(held)]
 
     def restore(self, state: list[Any] | None = None) -> None:
-        """As it was before the trace, or at `state`; what cannot be set stays."""
+        """Put everything back as it was before the trace, or the places as at `state`; what cannot be set stays."""
         if state is None:
             places: list[Place | Generator] = [*self.places, *self.generators]
             state = [place.before for place in places]
@@ -440,7 +440,7 @@ class Watch(Reached):
     # --- for the calls to come
 
     def read(self) -> tuple[list[int], frozenset[str] | None]:
-        """The ids of what the function may read, going by the names in its code; these names, or None for all."""
+        """Return the ids of what the function may read, going by the names in its code; and these names (None: all)."""
         if self._read is not None:
             return self._read
         names: set[str] = set()
@@ -470,7 +470,7 @@ class Watch(Reached):
         return self._read
 
     def holds(self, x: Any) -> bool:
-        """Whether the function can reach an object, or an array that shows it."""
+        """Return whether the function can reach an object, or an array that shows it."""
         return self._seen.get(id(x), self._bases.get(id(x))) is x
 
     def reached(self) -> list[Any]:
@@ -478,12 +478,12 @@ class Watch(Reached):
         return [*self._seen.values()]
 
     def functions(self) -> list[FunctionType]:
-        """Those of the user's that may run; of the special methods, none but calls."""
+        """Return the user's functions that may run; of the special methods, none but ``__call__``."""
         found = [self._functions[at] for at in self.read()[0] if at in self._functions]
         return [fn for fn in found if not fn.__name__.startswith("__") or fn.__name__ == "__call__"]
 
     def readings(self, own: Own) -> list[Reading]:
-        """What to compare at each call of a plan; `own` is what the function itself changes."""
+        """Return what to compare at each call of a plan; `own` is what the function itself changes."""
         found, names = self.read()
         every: list[Reading] = []
         for at in found:

@@ -1,5 +1,6 @@
-"""NumPy's types where twins call them: ``np.uint32(x)`` of a Value is a conversion, where NumPy would ask for numbers,
-and ``np.ndarray(shape)`` makes an array as ``np.empty`` does.
+"""Convert Values where twins call NumPy's types: ``np.uint32(x)`` is a cast, where NumPy would ask for numbers.
+
+``np.ndarray(shape)`` makes an array as ``np.empty`` does.
 """
 
 from __future__ import annotations

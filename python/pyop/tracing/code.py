@@ -1,4 +1,4 @@
-"""What the code of a function says, read once: names, constants, instructions; those of the functions in it, too.
+"""Read what the code of a function says, once: names, constants, instructions; those of the functions in it, too.
 
 Who asks: `captured` (what the function may read), `type_checks` and `error_checks` (what no stand-in can answer),
 `unused_arguments`.
@@ -44,7 +44,7 @@ _LOCALS = frozenset(opcode.haslocal) - _PAIRS
 
 
 def _marks(ops: frozenset[int]) -> bytes:
-    """The table by which `bytes.translate` makes 1 of these instructions, and 0 of all others."""
+    """Return the table by which `bytes.translate` makes 1 of these instructions, and 0 of all others."""
     return bytes(op in ops for op in range(256))
 
 
@@ -53,7 +53,7 @@ _OF_GLOBALS, _OF_NAMES = _marks(frozenset((_LOAD_GLOBAL,))), _marks(_READS - {_L
 
 
 class Facts:
-    """Of a code object and those in it."""
+    """Hold what is known of a code object and of those in it."""
 
     __slots__ = (
         "asks_is",
@@ -94,7 +94,7 @@ class Facts:
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:
-    """The code, and that of the functions, classes and comprehensions in it."""
+    """Yield the code, and that of the functions, classes and comprehensions in it."""
     yield code
     for part in code.co_consts:
         if isinstance(part, CodeType):
@@ -103,7 +103,7 @@ def codes(code: CodeType) -> Iterator[CodeType]:
 
 @lru_cache(maxsize=256)
 def instructions(code: CodeType) -> tuple[Instruction, ...]:
-    """Those that do something, of this code alone."""
+    """Return the instructions that do something, of this code alone."""
     return tuple(op for op in dis.get_instructions(code) if op.opname not in _NOISE)
 
 
@@ -177,7 +177,7 @@ def _globals_read(names: tuple[str, ...], raw: bytes, extended: bool) -> Iterato
 
 
 def _imports(code: CodeType) -> frozenset[tuple[int, str]]:
-    """The levels and names of the imports in this code alone."""
+    """Return the levels and names of the imports in this code alone."""
     found, level = set(), 0
     for op in instructions(code):
         if op.opname == "IMPORT_NAME":
@@ -188,12 +188,12 @@ def _imports(code: CodeType) -> frozenset[tuple[int, str]]:
 
 
 def jumps_back(code: CodeType) -> bool:
-    """Whether there is a loop in this code alone."""
+    """Return whether there is a loop in this code alone."""
     return not _BACK.isdisjoint(code.co_code[::2])
 
 
 def variables(code: CodeType) -> frozenset[int]:
-    """The places of local variables that it reads or writes."""
+    """Return the places of the local variables that this code reads or writes."""
     raw = code.co_code
     ops, args = raw[::2], raw[1::2]
     found = frozenset(compress(args, ops.translate(_OF_LOCALS)))

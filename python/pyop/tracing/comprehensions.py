@@ -1,7 +1,7 @@
-"""Comprehensions of lifted code that take what they read as arguments: generators that a builtin consumes at once, and
-before CPython 3.12, which inlines these, lists, sets and dicts.
+"""Pass comprehensions of lifted code what they read as arguments.
 
-There a variable that a comprehension reads lives in a cell, which no recorded loop carries::
+These are generators that a builtin consumes at once, and before CPython 3.12, which inlines these, lists, sets and
+dicts. A variable that such a comprehension reads lives in a cell, which no recorded loop carries::
 
     [v - level for v in x]       becomes       (lambda level, x: [v - level for v in x])(level, x)
 """

@@ -1,4 +1,4 @@
-"""Functions that act on floating-point errors or warnings inside: a plan has neither where they stand.
+"""Find functions that act on floating-point errors or warnings inside: a plan has neither where they stand.
 
 ``with np.errstate(divide="raise")`` and ``warnings.catch_warnings(record=True)`` act while the function runs. Traced,
 it computes nothing yet, and a plan knows nothing of them later: it would go another way without a word.
@@ -27,8 +27,9 @@ __all__ = [
 
 
 def refuse_error_handling(fn: Callable[..., Any], functions: Iterable[FunctionType] | None = None) -> None:
-    """Raise if a function lets NumPy raise or call for floating-point errors, or reads warnings; `functions` are itself
-    and all that it may call, if somebody has looked.
+    """Raise if a function has NumPy raise or call for floating-point errors, or turns warnings into errors or records.
+
+    `functions` are itself and all that it may call, if somebody has looked.
 
     >>> import numpy as np
     >>> from pyop.tracing.error_checks import refuse_error_handling
@@ -53,7 +54,7 @@ def refuse_error_handling(fn: Callable[..., Any], functions: Iterable[FunctionTy
 
 
 def catches_exceptions(functions: Iterable[FunctionType]) -> bool:
-    """Whether one of the functions may catch what NumPy raises: by ``except``, or by a ``with`` that swallows it.
+    """Return whether a function may catch what NumPy raises: by ``except``, or by a ``with`` that swallows it.
 
     Traced, nothing is computed yet, and a plan raises where nobody catches: then the function itself has to run. What
     it computes for the sake of the exception alone (``try: np.linalg.cholesky(a)``) has to be computed.
@@ -91,7 +92,7 @@ def watch_error_state(graph: Any) -> None:
 
 
 def sets_error_state(functions: Iterable[FunctionType]) -> int:
-    """Whether one of the functions names ``np.errstate``, or filters warnings: 2, or 6 if it names underflow.
+    """Return 2 if a function names ``np.errstate`` or filters warnings, 6 if it sets the state of underflow, else 0.
 
     A plan knows nothing of either. So it runs with floating-point errors raising, and where one does the function
     itself runs. Who sets the state under another name (by a decorator, a method of what it holds) the graph sees.
@@ -114,8 +115,7 @@ def sets_error_state(functions: Iterable[FunctionType]) -> int:
 
 
 def may_warn(functions: Iterable[FunctionType]) -> bool:
-    """Say whether the functions may compute something of what they hold, and none asks how NumPy treats floating-point
-    errors.
+    """Return whether the functions may compute something of what they hold, and none asks for NumPy's state of errors.
 
     >>> import numpy as np
     >>> from pyop.tracing.error_checks import may_warn

@@ -1,4 +1,4 @@
-"""What belongs to other libraries, as twins see it under ``pyop.compile(f, fallback=True)``: calls of it become nodes.
+"""Make nodes of calls of other libraries, for twins under ``pyop.compile(f, fallback=True)``.
 
 A function, a class, an object of another library, a function of C or of ctypes has a `Foreign` in its place. Called
 with a symbolic array among its arguments, also in the closure of a callback, it adds an `OpaqueCall` to the graph;
@@ -58,7 +58,7 @@ def _root(x: Any) -> str:
 
 
 def is_foreign(x: Any) -> bool:
-    """Whether calls of an object are those of another library, or of C.
+    """Return whether calls of an object are those of another library, or of C.
 
     >>> import math, numpy as np
     >>> from pyop.tracing.foreign import is_foreign
@@ -88,19 +88,19 @@ def is_foreign(x: Any) -> bool:
 
 
 def opens(root: str) -> bool:
-    """Whether what is in a package is another library's."""
+    """Return whether what is in a package is another library's."""
     return root not in _NOT_OTHERS
 
 
 def foreign(x: Any, twins: Any) -> Any:
-    """What stands for `x` in twins, if it is another library's."""
+    """Return what stands for `x` in twins if it is another library's, else `x`."""
     if type(x) is ModuleType:
         return x
     return Foreign(x, twins) if is_foreign(x) else x
 
 
 class Foreign:
-    """An object of another library: the same, but for calls with symbolic arrays."""
+    """Stand for an object of another library: the same, but for calls with symbolic arrays."""
 
     __slots__ = ("_pyop_original", "_pyop_twins")
     __array_ufunc__ = None  # a symbolic array leaves its operators to this
@@ -198,7 +198,7 @@ def _original(x: Any) -> Any:
 
 
 def _seen(x: Any, twins: Any) -> Any:
-    """What comes from another library, as twins see it."""
+    """Return what comes from another library, as twins see it."""
     graph = graph_being_built()
     if not isinstance(graph, Graph) or graph._twins is not twins:
         return x
@@ -211,7 +211,7 @@ def _seen(x: Any, twins: Any) -> Any:
 
 
 class Calls:
-    """The calls that were learnt from in one call of the compiled function, which may be traced more than once."""
+    """Hold the calls that were learnt from in one call of the compiled function, which may be traced more than once."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self.tell = tell  # what is to be warned of
@@ -219,11 +219,11 @@ class Calls:
         self._at = 0
 
     def begin(self) -> None:
-        """Another trace begins."""
+        """Begin another trace."""
         self._at = 0
 
     def next(self) -> OpaqueCall | None:
-        """The call of an earlier trace that comes next."""
+        """Return the call of an earlier trace that comes next; None after the last."""
         return self._made[self._at] if self._at < len(self._made) else None
 
     def add(self, call: OpaqueCall) -> None:
@@ -240,7 +240,7 @@ class Calls:
 
 
 class _Leaves:
-    """The leaves of a call: which of them a run gives, and how the arguments are made of all."""
+    """Hold the leaves of a call: which of them a run gives, and how the arguments are made of all."""
 
     def __init__(self, args: Any, kwargs: Any, twins: Any) -> None:
         found, self.tree = flatten((args, kwargs))
@@ -267,7 +267,7 @@ class _Leaves:
         self.pattern.append(x)
 
     def _holds(self, fn: FunctionType, depth: int) -> bool:
-        """Whether a function holds symbolic arrays, so that it has to be made anew in each run."""
+        """Return whether a function holds symbolic arrays, so that it has to be made anew in each run."""
         try:
             held = [*[cell.cell_contents for cell in fn.__closure__ or ()], *(fn.__defaults__ or ())]
         except ValueError:  # an empty cell
@@ -282,7 +282,7 @@ class _Leaves:
         return True
 
     def fill(self, given: Sequence[Any]) -> Any:
-        """The arguments, with what a run gives in them."""
+        """Return the arguments, with what a run gives in them."""
         leaves = [*self.pattern]
         for place, x in zip(self.places, given, strict=True):
             leaves[place] = x
@@ -306,7 +306,7 @@ def _is_symbolic(x: Any) -> bool:
 
 
 def call(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any], twins: Any) -> Any:
-    """A call of another library's function, as a node if there are symbolic arrays among its arguments."""
+    """Call another library's function, by a node if there are symbolic arrays among its arguments."""
     graph = graph_being_built()
     if not isinstance(graph, Graph) or graph._twins is not twins:
         return fn(*map(_original, args), **{name: _original(x) for name, x in kwargs.items()})

@@ -1,4 +1,4 @@
-"""The functions that a function is made of: itself, those in its closure, those of the user's that it names."""
+"""Find the functions that a function is made of: itself, those in its closure, those of the user's that it names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 
 
 def functions_of(fn: Any) -> Iterator[FunctionType]:
-    """The function, and those that it names: in its closure, and in its module."""
+    """Yield the function, and those that it names: in its closure, and in its module."""
     pending: list[Any] = [fn]
     seen: set[FunctionType] = set()
     while pending and len(seen) < 200:
@@ -56,5 +56,5 @@ def _wrapped(x: Any) -> Any:
 
 
 def _asks_us(function: FunctionType) -> bool:
-    """Whether it is a function of NumPy or SciPy, which ask what stands for an array by their protocols."""
+    """Return whether it is a function of NumPy or SciPy, which ask what stands for an array by their protocols."""
     return (function.__module__ or "").partition(".")[0] in ("numpy", "scipy")

@@ -1,4 +1,4 @@
-"""Generators of random numbers: whether any were drawn, and how to take that back."""
+"""Watch generators of random numbers: tell whether any numbers were drawn, and take that back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WORDS = 624 * 4 + 4  # of the state of a Mersenne twister
 
 
 class Generator:
-    """The state of one, which `get` gives and `put` sets. The label is for the error."""
+    """Hold the state of a generator, which `get` gives and `put` sets. The label is for the error."""
 
     def __init__(self, label: str, owner: Any, get: Callable[[], Any], put: Callable[[Any], Any]) -> None:
         self.label, self.owner = label, owner
@@ -31,20 +31,20 @@ class Generator:
         self.before = get()
 
     def changed(self) -> bool:
-        """Whether its state is another than before the trace."""
+        """Return whether its state is another than before the trace."""
         return self.differs(self.before)
 
     def differs(self, state: Any) -> bool:
-        """Whether its state is another."""
+        """Return whether its state is another than `state`."""
         now = self.now()
         return bool(now != state) if type(now) in (bytes, tuple) else not same(now, state)
 
     def look_closely(self) -> None:
-        """All of the state counts, though it takes time to ask for that."""
+        """Compare all of the state from here on, though it takes time to ask for that."""
 
 
 class _Twister(Generator):
-    """That of ``np.random``, whose 624 words NumPy gives one by one, by its memory."""
+    """Hold the state of ``np.random`` by its memory: NumPy gives its 624 words one by one."""
 
     def __init__(self, owner: Any, bits: Any) -> None:
         memory = generator_memory(bits.capsule, _WORDS)  # bits.ctypes would take a tenth of a millisecond to make
@@ -68,7 +68,7 @@ def _state_of(label: str, owner: Any, bits: Any) -> Generator:
 
 
 def global_generators() -> list[Generator]:
-    """That of ``np.random``, which functions of other libraries draw from, too."""
+    """Return the generator of ``np.random``, if it is loaded; functions of other libraries draw from it, too."""
     if "numpy.random" not in sys.modules:
         return []
     owner = np.random.mtrand._rand
@@ -77,7 +77,7 @@ def global_generators() -> list[Generator]:
 
 
 def generator_of(label: str, x: Any) -> Generator | None:
-    """Of an object that is a generator, a method of one, or the module ``random``; else None."""
+    """Return the `Generator` of an object that is one, of a method of one, or of the module ``random``; else None."""
     if type(x) in (BuiltinMethodType, MethodType):
         x = x.__self__
     if (random := sys.modules.get("random")) is not None:  # else nobody has a generator of its
@@ -94,14 +94,15 @@ def generator_of(label: str, x: Any) -> Generator | None:
 
 
 class Reached:
-    """The generators that a function can reach, as they are before a trace."""
+    """Hold the generators that a function can reach, as they are before a trace."""
 
     def __init__(self) -> None:
         self.generators: list[Generator] = global_generators()
 
     def found_generators(self) -> bool:
-        """Whether there is one by now that nobody has looked at: NumPy imports `np.random` when it is first asked for,
-        which may have been by the function that was traced.
+        """Add the generator of ``np.random`` if that was loaded in the meantime; return whether it was.
+
+        NumPy imports `np.random` when it is first asked for, which may have been by the function that was traced.
         """
         if self.generators and self.generators[0].label == "np.random":
             return False
@@ -110,15 +111,15 @@ class Reached:
         return bool(late)
 
     def drawn(self) -> list[str]:
-        """The generators whose state is not as it was."""
+        """Return the labels of the generators whose state is not as it was."""
         return [generator.label for generator in self.generators if generator.changed()]
 
     def generator_states(self) -> list[Any]:
-        """Of the random numbers, as they are now."""
+        """Return the states of the generators, as they are now."""
         return [generator.now() for generator in self.generators]
 
     def restore_generators(self, states: list[Any] | None = None) -> None:
-        """The random numbers as they were before the trace, or at `states`."""
+        """Put the generators back as they were before the trace, or at `states`."""
         before = [generator.before for generator in self.generators] if states is None else states
         for generator, state in zip(self.generators, before, strict=True):
             if generator.differs(state):

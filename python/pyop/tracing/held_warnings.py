@@ -1,4 +1,4 @@
-"""Floating-point warnings of what a function computes of things that it holds: noted once, given in every call.
+"""Note floating-point warnings of what a function computes of things that it holds; give them in every call.
 
 ``np.sqrt(W)`` of an array that the function holds is computed when it is traced, by NumPy itself, and no step of the
 plan warns of it. NumPy's state of errors tells of each such warning, whatever is to become of it; what it becomes is
@@ -48,7 +48,7 @@ def noted(may_warn: bool, call: Callable[..., Any], *args: Any) -> tuple[Any, He
 
 
 class HeldWarnings:
-    """Keeps what NumPy would have warned of while a function was traced. Called with a result, it warns of that."""
+    """Keep what NumPy would have warned of while a function was traced. Called with a result, it warns of that."""
 
     __slots__ = ("found", "state")
 

@@ -1,4 +1,4 @@
-"""``a is b`` of two arguments: whether they are one array is asked of each call, if the function may ask it.
+"""Ask of each call whether two arguments are one array, if the function may ask it: ``a is b``.
 
 An argument given twice is one symbolic array, and such a call has a plan of its own. Most functions never ask, and one
 plan does for both.
@@ -28,8 +28,9 @@ _CONSTANTS = ("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_COMMON_CONSTANT")
 
 
 def compares_objects(functions: Iterable[FunctionType]) -> bool:
-    """Return whether one of the functions may ask if two arrays are the same object; refuse one that compares with an
-    array that it holds, which nothing that stands for an argument ever is.
+    """Return whether one of the functions may ask if two arrays are the same object.
+
+    Refuse one that compares with an array that it holds: nothing that stands for an argument ever is that array.
 
     >>> from pyop.tracing.identity import compares_objects
     >>> compares_objects([lambda a, b: a if a is b else b]), compares_objects([lambda a: a is None])
@@ -88,7 +89,7 @@ def _is_truth(op: Instruction, function: FunctionType) -> bool:
 
 
 def _of_arrays(before: tuple[Instruction, ...], function: FunctionType) -> bool:
-    """Whether both of the operands that these instructions have put there may be arrays."""
+    """Return whether both of the operands that these instructions have put there may be arrays."""
     right = before[-1]
     if right.opname.count("_FAST") > 1:  # two variables at once, in newer releases
         return True
@@ -99,7 +100,7 @@ def _of_arrays(before: tuple[Instruction, ...], function: FunctionType) -> bool:
 
 
 def _is_plain(before: tuple[Instruction, ...], op: Instruction, function: FunctionType) -> bool:
-    """Whether an operand is known, and no array."""
+    """Return whether an operand is known, and no array; refuse an array that the function holds."""
     if op.opname in _CONSTANTS:
         return True
     value = value_of(op, function)

@@ -1,4 +1,4 @@
-"""Which modules a function imports itself, when it runs."""
+"""Find the modules that a function imports itself, when it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``np.r_[a, 1.0]`` and ``np.c_[a, b]`` with Values in them, for twins."""
+"""Join Values for twins: ``np.r_[a, 1.0]`` and ``np.c_[a, b]``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KNOWN = (bool, int, float, complex, np.number, np.bool_)
 
 
 class _Joined:
-    """Puts together what is in brackets as NumPy's object does: scalars and rows along one axis, or as columns."""
+    """Put together what is in brackets as NumPy's object does: scalars and rows along one axis, or as columns."""
 
     __slots__ = ("_columns", "_original")
 

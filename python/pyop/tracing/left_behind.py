@@ -1,4 +1,4 @@
-"""What a trace leaves behind where a function can reach: is it symbolic, a log, or another thing each time?
+"""Tell what a trace leaves behind where a function can reach: is it symbolic, a log, or another thing each time?
 
 Asked where a trace has changed something, which the calls of its plan will not do.
 """
@@ -25,7 +25,7 @@ _MOST_LOOKED_AT = 10_000
 
 
 def added_to(place: Place, state: Any) -> frozenset[Any] | None:
-    """What a container has beside all that it had at `state`, by its keys if it has any; None if that is not so."""
+    """Return the keys that a container has gained since `state` (none if it has no keys); None unless it only grew."""
     if not isinstance(place, Items):
         return None
     now = place.now()
@@ -41,7 +41,7 @@ def added_to(place: Place, state: Any) -> frozenset[Any] | None:
 
 
 def is_other(place: Place, state: Any) -> bool:
-    """Whether a place holds other numbers, texts or objects than at `state`, and not the same made once more."""
+    """Return whether a place holds other numbers, texts or objects than at `state`, and not the same made once more."""
     if isinstance(place, Array):
         return state[3] is None or not same(state[3], place.owner)
     if isinstance(place, Memory):
@@ -54,7 +54,7 @@ def is_other(place: Place, state: Any) -> bool:
 
 
 def binds_array(place: Place, state: Any) -> bool:
-    """Whether a variable, or an attribute, is another array than at `state`, whatever its elements."""
+    """Return whether a variable, or an attribute, is another array than at `state`, whatever its elements."""
     if not isinstance(place, (Cell, Attributes)):
         return False
     now = place.now()
@@ -65,7 +65,7 @@ def binds_array(place: Place, state: Any) -> bool:
 
 
 def holds_symbolic(x: Any) -> bool:
-    """Whether an object, or what it holds, is a symbolic array or number.
+    """Return whether an object, or what it holds, is a symbolic array or number.
 
     >>> from pyop.tracing.left_behind import holds_symbolic
     >>> holds_symbolic([{"a": (1, 2)}])
@@ -75,7 +75,7 @@ def holds_symbolic(x: Any) -> bool:
 
 
 def symbolic_in(x: Any) -> Iterator[Any]:
-    """The symbolic arrays and numbers that an object holds, or is."""
+    """Yield the symbolic arrays and numbers that an object holds, or is."""
     pending, seen = [x], {id(x)}
     while pending and len(seen) < _MOST_LOOKED_AT:
         x = pending.pop()

@@ -1,4 +1,4 @@
-"""What belongs to the user and what to installed packages, whose state is their own business."""
+"""Tell what belongs to the user and what to installed packages, whose state is their own business."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BARE_MODULES = frozenset(("abc", "typing", "enum", "collections.abc", "typing_e
 
 @functools.lru_cache(maxsize=4096)
 def is_installed(root: str) -> bool:
-    """Whether a package was installed: then its functions and objects are not the user's to change.
+    """Return whether a package was installed: then its functions and objects are not the user's to change.
 
     `__main__` never was, though its file may lie among packages: what runs a program (pytest, a debugger) may be that
     module.
@@ -39,7 +39,7 @@ def is_installed(root: str) -> bool:
 
 
 def is_library(x: Any) -> bool:
-    """Whether an object was defined in an installed package."""
+    """Return whether an object was defined in an installed package."""
     module = getattr(x, "__module__", None)
     if module == "types" and getattr(types, getattr(x, "__name__", ""), None) is not x:  # dataclasses.make_dataclass
         return False
@@ -48,7 +48,7 @@ def is_library(x: Any) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def reads_itself(kind: type) -> bool:
-    """Whether code of a library reads the attributes of its instances, a base class of the user's for one."""
+    """Return whether code of a library, such as a base class, may read the attributes of instances of this class."""
     bare = _BARE.union(of_loaded(*_MORE_BARE))
     return any(part not in bare and part.__module__ not in _BARE_MODULES and is_library(part) for part in kind.__mro__)
 

@@ -112,7 +112,7 @@ def _lift(function: ast.FunctionDef, conditions: Conditions) -> None:
 
 
 class _Exits:
-    """The exits of a loop, or of the function (`number` None), whose statements are written."""
+    """Hold the exits of a loop, or of the function (`loop` None), whose statements are written."""
 
     def __init__(self, conditions: Conditions, loop: str | None) -> None:
         self.loop = loop

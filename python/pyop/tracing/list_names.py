@@ -1,4 +1,4 @@
-"""The variables of a function whose lists loops may hold as arrays with a length, since each use of them is known.
+"""Find variables of a function whose lists loops may hold as arrays with a length, since each use of them is known.
 
 Such a list is appended to, popped from at either end, reversed, indexed, counted, asked whether it is empty and for its
 least item, gone through, given to NumPy, and returned. One that is put elsewhere, or given to a function that may keep

@@ -1,4 +1,4 @@
-"""``np.array`` and its kin with Values in them, for twins: of nested lists, and of a Value itself."""
+"""Make arrays for twins: ``np.array`` and its kin of nested lists with Values in them, and of a Value itself."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__: list[str] = []
 
 
 def _is_made_of(x: Any) -> bool:
-    """Say whether an array is made of a list with what is symbolic, or of a Value or Number under trace."""
+    """Return whether an array is made of a list with what is symbolic, or of a Value or Number under trace."""
     if type(x) is Value or is_number(x):
         return graph_under_twins() is not None
     return is_growing(x) or (isinstance(x, (list, tuple, deque)) and holds_values([*x]))
@@ -51,7 +51,7 @@ def _array(
 
 
 def _converted(x: Any, dtype: Any, order: Any, copy: Any) -> Any:
-    """``np.array`` of a Value: itself, where it is what is asked for and no copy is."""
+    """Return ``np.array`` of a Value: itself, where it is what is asked for and no copy is."""
     wanted = None if dtype is None else np.dtype(dtype)
     if x.dtype is None or x.ndim is None or (wanted is not None and wanted.kind not in "biufc"):
         raise refusal(
@@ -82,7 +82,7 @@ def _order(order: Any) -> Any:
 
 
 def _laid_out(x: Any, order: str) -> Any:
-    """As it is where it lies so, else a copy: nobody knows which until the graph runs."""
+    """Return it as it is where its memory has this order, else a copy: which of both is known when the graph runs."""
     made = calls.apply(np.asarray, (x,), {"order": order}, Spec(x.dtype, x.shape), name="asarray", scalar=False)
     share_copy(made, x)
     return made

@@ -1,4 +1,4 @@
-"""Arrays that a function makes of no symbolic array, as Values: what stands for NumPy's functions in twins.
+"""Make Values of the arrays that a function makes of no symbolic array: what stands for NumPy's functions in twins.
 
 What such an array holds is known, so it is a constant of the graph, in memory of the function's own: it can be written,
 by which it becomes what the function writes. `literals` has ``np.array`` and its kin.
@@ -33,7 +33,7 @@ _CALLABLE = (FunctionType, BuiltinFunctionType, type)
 
 
 def made_value(graph: Graph, array: Any) -> Any:
-    """A Value for an array that nobody else has; anything else as it is.
+    """Return a Value for an array that nobody else has; anything else as it is.
 
     >>> import numpy as np, pyop
     >>> from pyop.tracing.made import made_value
@@ -49,20 +49,20 @@ def made_value(graph: Graph, array: Any) -> Any:
 
 
 def _is_uniform(original: Any, array: Any, args: Any, kwargs: Any) -> bool:
-    """Whether all its elements are the same, in C order."""
+    """Return whether all its elements are the same, in C order."""
     fill = kwargs.get("fill_value", args[1] if len(args) > 1 else 0)
     known = original in _EMPTY or (original in _FULL and np.ndim(fill) == 0 and not isinstance(fill, Dim))
     return known and bool(array.flags.c_contiguous) and array.dtype.kind in _KINDS
 
 
 def uniform(graph: Graph, array: Any, shape: Any) -> Any:
-    """A Value for an array all of whose elements are the same, in C order; made when the graph runs."""
+    """Return a Value for an array all of whose elements are the same, in C order; made when the graph runs."""
     item = graph._add_constant(np.array(array.flat[0]) if array.size else np.zeros((), array.dtype), "element")
     return apply(fresh, (item, shape), {}, Spec(array.dtype, shape), name="array", scalar=False)
 
 
 def made_of(original: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with Values for the arrays that it makes."""
+    """Return the function with Values for the arrays that it makes."""
 
     def make(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = with_arrays(original, args, kwargs)
@@ -94,13 +94,13 @@ def made_of(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _are_new(made: Any, args: Any, kwargs: Any) -> bool:
-    """Whether there are arrays among several results, all of them memory of their own."""
+    """Return whether there are arrays among several results, all of them memory of their own."""
     found = [x for x in made if type(x) is np.ndarray]
     return bool(found) and all(_is_new(x, args, kwargs, [y for y in found if y is not x]) for x in found)
 
 
 def _is_new(array: Any, args: Any, kwargs: Any, others: Any = ()) -> bool:
-    """Whether it is memory that NumPy has made in this call, and nobody else has."""
+    """Return whether it is memory that NumPy has made in this call, and nobody else has."""
     base = array if array.base is None else array.base
     if type(base) is not np.ndarray or not base.flags.owndata:
         return False
@@ -123,7 +123,7 @@ _TRIED = (7, 11, 2, 1, 0)
 
 
 def _made_of_sizes(graph: Graph, original: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """A node that makes the array: its sizes are known when the graph runs."""
+    """Add a node that makes the array: its sizes are known when the graph runs."""
     dims = {leaf for leaf in walk((args, kwargs)) if isinstance(leaf, Dim)}
     names = sorted({name for dim in dims for name in dim.names})
     found = []
@@ -151,7 +151,7 @@ def _evaluated(env: dict[str, int], x: Any) -> Any:
 
 
 def _size(seen: list[tuple[dict[str, int], int]], candidates: list[Dim]) -> Any:
-    """The size that was seen to be so for these numbers; None if no expression at hand says it."""
+    """Return the size that was seen to be so for these numbers; None if no expression at hand gives it."""
     if len({size for _, size in seen}) == 1:
         return seen[0][1]
     for dim in candidates:
@@ -161,7 +161,7 @@ def _size(seen: list[tuple[dict[str, int], int]], candidates: list[Dim]) -> Any:
 
 
 def _full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **options: Any) -> Any:
-    """``np.full`` of a Value, or of a list of such."""
+    """Return ``np.full`` of a Value, or of a list of such."""
     if isinstance(fill_value, (list, tuple)) and holds_values(fill_value):
         fill_value = array_of(fill_value)
     fill_value = _number_of(fill_value)
@@ -173,7 +173,7 @@ def _full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **op
 
 
 def _full_like(a: Any, fill_value: Any, *args: Any, **kwargs: Any) -> Any:
-    """``np.full_like`` of a number that is not known."""
+    """Return ``np.full_like`` of a number that is not known."""
     number = _number_of(fill_value)
     if graph_under_twins() is None or number is fill_value:
         return made_of(np.full_like)(a, fill_value, *args, **kwargs)
@@ -193,7 +193,7 @@ def _number_of(x: Any) -> Any:
 
 
 def length(x: Any) -> Any:
-    """``len(x)``, which may be a symbolic size."""
+    """Return ``len(x)``, which may be a symbolic size."""
     if type(x) is Value and graph_under_twins() is not None and x.shape and isinstance(x.shape[0], Dim):
         return x.shape[0]
     return len(x)

@@ -1,4 +1,4 @@
-"""Python's `math` in lifted code: ``math.exp(t)`` of a number or scalar that the trace does not know.
+"""Record Python's `math` in lifted code: ``math.exp(t)`` of a number or scalar that the trace does not know.
 
 CPython calls the C library, and so does the plan: each function is a ufunc of the library's own, tried out against
 `math` before its first use. So is CPython's own algorithm of `math.hypot` (csrc/array/native/python_math.h). Where
@@ -92,8 +92,9 @@ def _hypot_of(name: str) -> Any:
 def of_library(
     name: str, types: tuple[Any, ...], original: Callable[..., Any], tried: list[tuple[Any, ...]], address: Any = None
 ) -> Any:
-    """Return a function of the C library, or one at an address, as a ufunc; None where it is not there, or gives for
-    what is tried other results than `original`.
+    """Return a function of the C library, or one at an address, as a ufunc.
+
+    Return None where it is not there, or gives for what is tried other results than `original`.
     """
     try:
         library = ctypes.CDLL(None)

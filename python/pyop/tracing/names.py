@@ -1,4 +1,4 @@
-"""What the names in a function's code stand for, on every interpreter."""
+"""Find what the names in a function's code stand for, on every interpreter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LAZY: Any = getattr(types, "LazyImportType", None)  # CPython 3.15
 
 
 def imported(x: Any) -> Any:
-    """What a ``lazy import`` stands for, which the interpreter puts in its place at the first use of the name."""
+    """Return what a ``lazy import`` stands for, as the interpreter does at its first use; anything else as it is."""
     if _LAZY is None or type(x) is not _LAZY:
         return x
     try:
@@ -23,7 +23,7 @@ def imported(x: Any) -> Any:
 
 
 def of_loaded(*paths: str) -> tuple[type, ...]:
-    """The types of these import paths; those of modules that nobody has imported have no instances, and are left out.
+    """Return the types of these import paths; those of modules that nobody has imported are left out.
 
     >>> from pyop.tracing.names import of_loaded
     >>> of_loaded("collections.deque", "nowhere.Type")
@@ -34,7 +34,7 @@ def of_loaded(*paths: str) -> tuple[type, ...]:
 
 
 def value_of(op: Any, function: types.FunctionType) -> Any:
-    """What the name in an instruction of a function stands for; None if that is not known."""
+    """Return what the name in an instruction of a function stands for; None if that is not known."""
     if op.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
         return imported(function.__globals__.get(op.argval, getattr(builtins, str(op.argval), None)))
     if op.opname == "LOAD_DEREF" and op.argval in function.__code__.co_freevars:

@@ -1,4 +1,4 @@
-"""What a function changes itself while it is traced."""
+"""Record what a function changes itself while it is traced."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Own"]
 
 
 class Own:
-    """What a trace has changed without changing what it wrote down: logs, memos, what it sets.
+    """Record what a trace has changed without changing what it wrote down: logs, memos, what it sets.
 
     What every trace makes longer, a log, is not compared at calls. What it sets is: where another plan, or somebody
     else, has set something else, the call has to set it once more.
@@ -26,15 +26,17 @@ class Own:
         self.moving: list[str] = []  # what is another one after every trace: counters, times
 
     def first(self, places: list[Place]) -> None:
-        """They were changed by a trace."""
+        """Note places that were changed by a trace."""
         for place in places:
             with contextlib.suppress(Exception):  # of keys that do not like to be looked at
                 if place.gained():
                     self._memos.add(place.key)
 
     def again(self, places: list[Place], state: list[Any], of_state: bool) -> None:
-        """After another trace, which began at `state`. `of_state`: an array that is made once more is another one, as
-        what an instance or closure holds may be seen elsewhere.
+        """Note what another trace has changed, which began at `state`.
+
+        `of_state`: an array that is made once more is another one, as what an instance or closure holds may be seen
+        elsewhere.
         """
         from .left_behind import added_to, binds_array, is_other  # on first use
 
@@ -51,11 +53,11 @@ class Own:
                 self.moving.append(place.label)
 
     def is_log(self, kind: type, owner: Any, name: str) -> bool:
-        """Whether every trace makes it longer."""
+        """Return whether every trace makes it longer."""
         return (kind, id(owner), name) in self._logs
 
     def readings(self, place: Place, names: frozenset[str] | None) -> Iterator[Reading]:
-        """What to compare of a place."""
+        """Return what to compare of a place."""
         if not self._logs and not self._memos:  # as of most functions
             return place.readings(names)
         logs = self._logs.get(place.key)
@@ -67,7 +69,7 @@ class Own:
         return place.memos(logs) if logs and isinstance(place, Items) else iter(())
 
     def global_readings(self, fn: Any) -> Iterator[Reading]:
-        """What to compare of the globals and builtins that a function names: the objects, whatever they are."""
+        """Yield what to compare of the globals and builtins that a function names: the objects, whatever they are."""
         known, builtin, found = fn.__globals__, fn.__builtins__, facts(fn.__code__)
         names = found.globals_read | (found.names & known.keys()) if found.writes_globals else found.globals_read
         for name in names:

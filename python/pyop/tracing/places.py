@@ -1,4 +1,4 @@
-"""Where a function's state is: a variable, the items of a container, the attributes of an object, memory.
+"""Stand for places of a function's state: a variable, the items of a container, the attributes of an object, memory.
 
 Each says what it holds now, whether that is another state, how to put it back, and what csrc/plan/captured.h is to
 compare at every call of a plan.
@@ -36,7 +36,7 @@ _MOST_KEPT = 256  # results that are compared one by one
 
 
 class Place:
-    """A name that stands for an object: ``owner[name]``. The label is for errors and warnings."""
+    """Stand for a name of an object: ``owner[name]``. The label is for errors and warnings."""
 
     def __init__(self, label: str, owner: Any, name: str = "") -> None:
         self.label, self.owner, self.name = label, owner, name
@@ -44,19 +44,19 @@ class Place:
 
     @property
     def key(self) -> tuple[type, int, str]:
-        """Which place it is, whoever has found it."""
+        """Return which place it is, whoever has found it."""
         return type(self), id(self.owner), self.name
 
     def now(self) -> Any:
-        """What it holds."""
+        """Return what it holds."""
         return imported(self.owner.get(self.name, MISSING))
 
     def changed(self) -> bool:
-        """Whether it is another than it was."""
+        """Return whether it holds something else than it did when it was found."""
         return self.differs(self.before)
 
     def differs(self, state: Any) -> bool:
-        """Whether it holds something else than it did when it held `state`."""
+        """Return whether it holds something else than it did when it held `state`."""
         return self.now() is not state
 
     def put(self, value: Any) -> None:
@@ -67,20 +67,20 @@ class Place:
             self.owner.pop(self.name, None)
 
     def found(self) -> list[Any]:
-        """The objects in it."""
+        """Return the objects in it."""
         return [self.now()]
 
     def gained(self) -> bool:
-        """Whether it has keys that it had not, and all that it had."""
+        """Return whether it has keys that it had not, and all that it had."""
         return False
 
     def readings(self, names: AbstractSet[str] | None) -> Iterator[Reading]:
-        """What to compare at each call; of attributes those in `names`, or all if that is None."""
+        """Yield what to compare at each call; of attributes those in `names`, or all if that is None."""
         yield from ()  # a global, which Watch compares by the names in the code
 
 
 class Cell(Place):
-    """A variable of a closure."""
+    """Stand for a variable of a closure."""
 
     def now(self) -> Any:
         try:
@@ -100,7 +100,7 @@ class Cell(Place):
 
 
 def storage(x: Any) -> list[Any]:
-    """What a container holds, as C code reads it, whatever the methods of its class say."""
+    """Return what a container holds, as C code reads it, whatever the methods of its class say."""
     if isinstance(x, dict):
         return list(OrderedDict.items(x) if isinstance(x, OrderedDict) else dict.items(x))
     kind: Any = next(kind for kind in (list, deque, set, frozenset) if isinstance(x, kind))
@@ -108,7 +108,7 @@ def storage(x: Any) -> list[Any]:
 
 
 class Items(Place):
-    """What a list, dict, set or deque holds."""
+    """Stand for what a list, dict, set or deque holds."""
 
     def now(self) -> Any:
         return storage(self.owner)
@@ -153,7 +153,7 @@ class Items(Place):
         return isinstance(self.owner, dict) and {key for key, _ in self.before} < self.owner.keys()
 
     def memos(self, logs: frozenset[Any] = frozenset()) -> Iterator[Reading]:
-        """What to compare where the function itself adds items: others may come. Not compared are `logs`."""
+        """Yield what to compare where the function itself adds items: others may come. Not compared are `logs`."""
         pairs = list(dict.items(self.owner)) if isinstance(self.owner, dict) else []
         if logs or (pairs and all(type(key) is str for key, _ in pairs)):
             for key, value in pairs:
@@ -164,7 +164,7 @@ class Items(Place):
 
 
 class Attributes(Items):
-    """The attributes of an object or module."""
+    """Stand for the attributes of an object or module."""
 
     def __init__(self, label: str, owner: Any, kind: type = object) -> None:
         self.kind = kind  # whose attributes stand behind these
@@ -174,7 +174,7 @@ class Attributes(Items):
         return [x for _, x in self.now()]
 
     def names(self) -> frozenset[str]:
-        """Of all of them."""
+        """Return the names of all of them."""
         return frozenset(name for name, _ in self.now())
 
     def readings(self, names: AbstractSet[str] | None) -> Iterator[Reading]:
@@ -195,7 +195,7 @@ def _of_class(kind: type, name: str) -> Any:
 
 
 class _Named(Attributes):
-    """Attributes that are set by name."""
+    """Stand for attributes that are set by name."""
 
     def differs(self, state: Any) -> bool:
         now = self.now()
@@ -214,7 +214,7 @@ class _Named(Attributes):
 
 
 class Class(_Named):
-    """The attributes of a class."""
+    """Stand for the attributes of a class."""
 
     def now(self) -> Any:
         return list(vars(self.owner).items())
@@ -231,17 +231,17 @@ class Class(_Named):
 
 
 def _is_special(name: str, value: Any) -> bool:
-    """Whether it is a method that Python calls without its name in the code."""
+    """Return whether it is a method that Python calls without its name in the code."""
     return name.startswith("__") and isinstance(value, _METHODS)
 
 
 def _is_builtin(value: Any) -> bool:
-    """Whether it came with the interpreter: nobody sets `object.__init__`."""
+    """Return whether it came with the interpreter: nobody sets `object.__init__`."""
     return type(value) in (type(object.__init__), type(str.join), type(dict.__dict__["fromkeys"]))
 
 
 class Slots(_Named):
-    """The attributes of an object whose class gives them places (``__slots__``); `whole` if all of them are read."""
+    """Stand for attributes that a class gives places (``__slots__``); `whole` if all of them are read."""
 
     def __init__(self, label: str, owner: Any, whole: bool) -> None:
         self.whole = whole
@@ -271,7 +271,7 @@ class Slots(_Named):
 
 
 class TypeOf(Place):
-    """The class of an object, which may be bound to another one."""
+    """Stand for the class of an object, which may be bound to another one."""
 
     def now(self) -> Any:
         return type(self.owner)
@@ -294,7 +294,7 @@ def members(kind: type) -> dict[str, Any]:
 
 
 def _weakly(x: Any) -> Any:
-    """A weak reference to an object, or itself if there are none to it: plans keep no object alive that need not be."""
+    """Return a weak reference to an object, or itself if it allows none: plans keep nothing alive that need not be."""
     try:
         return weakref.ref(x)
     except TypeError:
@@ -302,7 +302,7 @@ def _weakly(x: Any) -> Any:
 
 
 class Memory(Place):
-    """What a `bytearray`, an `array.array` or another object with a buffer holds."""
+    """Stand for what a `bytearray`, an `array.array` or another object with a buffer holds."""
 
     def now(self) -> Any:
         return bytes(self.owner)
@@ -327,7 +327,7 @@ class Memory(Place):
 
 
 class Context(Place):
-    """The value of a context variable."""
+    """Stand for the value of a context variable."""
 
     def now(self) -> Any:
         return self.owner.get(MISSING)
@@ -343,7 +343,7 @@ class Context(Place):
 
 
 class OfAPackage(Place):
-    """An attribute of the module of an installed package that is no function or class: a setting."""
+    """Stand for an attribute of a module of an installed package: a setting, or a function that others may replace."""
 
     def readings(self, names: AbstractSet[str] | None) -> Iterator[Reading]:
         value = self.now()
@@ -351,7 +351,7 @@ class OfAPackage(Place):
 
 
 class Imported(OfAPackage):
-    """The module that an import in a function finds. That it is loaded now, and was not, is no change."""
+    """Stand for the module that an import in a function finds. That it is loaded now, and was not, is no change."""
 
     def differs(self, state: Any) -> bool:
         return state is not MISSING and self.now() is not state
@@ -362,8 +362,10 @@ class Imported(OfAPackage):
 
 
 class Cached(Place):
-    """How many results a functools.lru_cache keeps. Others may fill it, which changes nothing; but it may be cleared,
-    and what the function has read of it computed once more.
+    """Stand for the number of results that a functools.lru_cache keeps.
+
+    Others may fill it, which changes nothing; but it may be cleared, and what the function has read of it computed
+    once more.
     """
 
     def now(self) -> Any:
@@ -373,10 +375,10 @@ class Cached(Place):
         return bool(self.now() != state)
 
     def put(self, value: Any) -> None:
-        """Results that were kept may stay."""
+        """Leave the results that were kept."""
 
     def found(self) -> list[Any]:
-        """The results."""
+        """Return the results."""
         parts = gc.get_referents(self.owner)
         of_dicts = [item for part in parts if type(part) is dict for item in part.values()]
         return [part for part in (*parts, *of_dicts) if type(part).__name__ not in ("dict", "_lru_list_elem")]
@@ -396,13 +398,13 @@ def _is_plain_key(key: Any) -> bool:
 
 
 class Referent(Place):
-    """Whether what a weak reference refers to is there."""
+    """Tell whether what a weak reference refers to is there."""
 
     def now(self) -> Any:
         return self.owner() is not None
 
     def put(self, value: Any) -> None:
-        """Nobody can."""
+        """Do nothing, as nobody can."""
 
     def found(self) -> list[Any]:
         return []
@@ -412,7 +414,7 @@ class Referent(Place):
 
 
 class Code(Place):
-    """What a function is made of."""
+    """Stand for what a function is made of: its code and its defaults."""
 
     def now(self) -> Any:
         fn = self.owner
@@ -433,7 +435,7 @@ class Code(Place):
 
 
 class Array(Place):
-    """The elements of an array. `known` are what they were for another plan, which is kept once for both."""
+    """Stand for the elements of an array. `known` are what they were for another plan, which is kept once for both."""
 
     def __init__(self, label: str, owner: Any, known: bytes | None = None) -> None:
         self.known = known
@@ -472,13 +474,13 @@ class Array(Place):
 
 
 def _form(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """An array of its shape and dtype that takes no memory."""
+    """Return an array of its shape and dtype that takes no memory."""
     strides = (0,) * x.ndim
     return np.ndarray(x.shape, x.dtype, bytes(x.dtype.itemsize), 0, strides)
 
 
 def _is_fixed(x: np.ndarray[Any, Any]) -> bool:
-    """Whether it is a large array that its owner has made read-only: he is taken at his word."""
+    """Return whether the array is large and read-only; such arrays are assumed never to change."""
     if x.nbytes <= 1 << 16:
         return False
     base: Any = x

@@ -1,4 +1,4 @@
-"""Which callables are known to be functions of their arguments: not clocks, files, commands, sources of entropy.
+"""Tell which callables are known to be functions of their arguments: no clocks, files, commands, sources of entropy.
 
 `may_be_impure` is asked of what a function can reach, before a trace, and errs on the side of yes: then the trace is
 watched. `is_impure` is asked of what is called meanwhile (`call_watch.py`), where all calls end: C functions. What

@@ -1,5 +1,7 @@
-"""What twins get where they ask a symbolic array what it is: ``type(x)`` is NumPy's type or Python's, and
-``hasattr(x, "name")`` and ``getattr(x, "name", None)`` find no attribute that NumPy's arrays and scalars do not have.
+"""Answer twins that ask a symbolic array what it is.
+
+``type(x)`` is NumPy's type or Python's, and ``hasattr(x, "name")`` and ``getattr(x, "name", None)`` find no attribute
+that NumPy's arrays and scalars do not have.
 
 Nothing can answer `type` for an object, so another function is called in its place.
 """
@@ -34,7 +36,7 @@ def _is_symbolic(x: Any) -> bool:
 
 
 def _hides(args: tuple[Any, ...]) -> bool:
-    """Whether an attribute is asked for that what the object stands for does not have."""
+    """Return whether an attribute is asked for that what the object stands for does not have."""
     if len(args) < 2 or not _is_symbolic(args[0]) or type(args[1]) is not str or args[1] not in own_names():
         return False
     return graph_under_twins() is not None and not hasattr(args[0].__class__, args[1])

@@ -1,5 +1,7 @@
-"""Functions written once more for twins: loops that end where they ask for their next item (`pyop.tracing.exits`), and
-calls of what is behind attributes and items (`pyop.tracing.callees`).
+"""Rewrite functions for twins.
+
+Their loops and conditions become calls (`pyop.tracing.lifting`); what they call behind attributes and items is found as
+twins (`pyop.tracing.callees`).
 
 The source has to be that of the code: compiled as it stands, it must give the same code. Lines stay what they are.
 """
@@ -36,8 +38,10 @@ _FUTURE = 0x1FE0000  # flags of __future__
 
 @lru_cache(maxsize=1024)
 def rewritten(code: CodeType, modules: frozenset[str], objects: frozenset[str]) -> CodeType:
-    """The code of a function as twins run it. `modules`: the names, with dots, that are modules there; `objects`: the
-    globals that are no functions.
+    """Return the code of a function as twins run it.
+
+    `modules`: the names, with dots, that are modules there; `objects`: the globals that may be called and are no
+    functions.
 
     >>> from pyop.tracing.rewritten import rewritten
     >>> def f(x):
@@ -102,7 +106,7 @@ def _sources(code: CodeType) -> Iterator[tuple[Any, bool]]:
 
 @lru_cache(maxsize=16)
 def _lambdas(lines: tuple[str, ...]) -> dict[int, list[ast.Lambda]]:
-    """Those of a file, by the lines that they begin in."""
+    """Return the lambdas of a file, by the lines that they begin in."""
     found: dict[int, list[ast.Lambda]] = {}
     for part in walk(ast.parse("".join(lines))):
         if isinstance(part, ast.Lambda):
@@ -111,7 +115,7 @@ def _lambdas(lines: tuple[str, ...]) -> dict[int, list[ast.Lambda]]:
 
 
 def _imports(file: str) -> Iterator[list[ast.stmt]]:
-    """What a module imports at its top, and what it imports anywhere."""
+    """Yield what a module imports at its top, and then what it imports anywhere."""
     lines = linecache.getlines(file)
     for pattern in (r"(?:import|from)\s", r"\s*(?:import|from)\s"):
         found = []
@@ -131,8 +135,10 @@ def _is_future(part: Any) -> bool:
 
 
 def _compiled(function: Any, code: CodeType, imports: list[ast.stmt], same: bool) -> CodeType | None:
-    """The code of the function among the variables that it shares with others, and in its class, which has a part in
-    its private names.
+    """Return the code of a function, compiled; None if it is another one.
+
+    It is compiled among the variables that it shares with others, and in its class, which has a part in its private
+    names. `same`: it has to do the same as `code`.
     """
     inner: list[ast.stmt] = [function]
     if owner := _class_of(code.co_qualname):
@@ -152,7 +158,7 @@ def _compiled(function: Any, code: CodeType, imports: list[ast.stmt], same: bool
 
 
 def _class_of(qualname: str) -> str:
-    """The class whose private names a function has, or ""."""
+    """Return the class whose private names a function has, or ""."""
     for scope in reversed(qualname.split(".<locals>.")):
         if "." in scope:
             return scope.split(".")[-2]
@@ -171,7 +177,7 @@ _ATTRIBUTES = ("co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars
 
 
 def _is_same(a: CodeType, b: CodeType) -> bool:
-    """Whether two codes do the same."""
+    """Return whether two codes do the same."""
     if any(getattr(a, name) != getattr(b, name) for name in _ATTRIBUTES) or len(a.co_consts) != len(b.co_consts):
         return False
     return all(

@@ -1,4 +1,4 @@
-"""Whether two traces of one function wrote down the same."""
+"""Tell whether two traces of one function wrote down the same."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ _DEPTH = 20
 
 
 def same(a: Any, b: Any, depth: int = 0) -> bool:
-    """Whether no function can tell the objects apart, as far as one can see; `depth` is in how many containers they
-    stand.
+    """Return whether no function can tell the objects apart, as far as one can see.
+
+    `depth` is in how many containers they stand.
 
     >>> import numpy as np
     >>> from pyop.tracing.same import same
@@ -77,7 +78,7 @@ def _place(value: Value) -> tuple[int, int]:
 
 
 def _attributes(x: Any) -> dict[str, Any] | None:
-    """Of an object whose class says what it has; None if it does not."""
+    """Return the attributes of an object by their names; None if it has neither slots nor a dict."""
     names = [name for kind in type(x).__mro__ for name in getattr(kind, "__slots__", ())]
     own = getattr(x, "__dict__", None)
     if not names and type(own) is not dict:
@@ -86,7 +87,7 @@ def _attributes(x: Any) -> dict[str, Any] | None:
 
 
 def same_graphs(a: GraphBase, result_a: Any, b: GraphBase, result_b: Any) -> bool:
-    """Whether two graphs and what was returned from building them are the same, node by node."""
+    """Return whether two graphs and what was returned from building them are the same, node by node."""
     leaves_a, tree_a = flatten(result_a)
     leaves_b, tree_b = flatten(result_b)
     if len(a) != len(b) or not _equal(tree_a, tree_b) or not all(map(same, leaves_a, leaves_b)):

@@ -1,4 +1,4 @@
-"""The text of what stands for an array, while a function is traced, differentiated or mapped: to be shown, and no more.
+"""Give the text of what stands for an array, in a trace, a derivative or a map: to be shown, and no more.
 
 ``print(f"x = {x}")`` shows a Value as one would want it, and so does the message of an error. A function that goes by
 the text of an array (``"nan" in str(x)``, ``float(f"{x[0]}")``, a key of a dict) would go by another than NumPy's, or
@@ -36,8 +36,9 @@ _CALLS = frozenset(("CALL", "CALL_KW", "PRECALL"))
 
 
 def shown_text(text: str, what: str = "") -> str:
-    """Return the text of something (`what`), for the function that asks; refuse if its code does more than show it:
-    looks into the text, or keeps it.
+    """Return the text of something (`what`), for the function that asks.
+
+    Refuse if its code does more than show it: looks into the text, or keeps it.
     """
     frame = _asking()
     if frame is None or _is_shown(frame.f_code, frame.f_lasti):
@@ -51,7 +52,7 @@ def shown_text(text: str, what: str = "") -> str:
 
 
 def _asking() -> FrameType | None:
-    """The frame of the user's that asks for the text; None if it is shown by a library."""
+    """Return the frame of the user's that asks for the text; None if it is shown by a library."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         root = str(frame.f_globals.get("__name__", "")).partition(".")[0]
@@ -66,7 +67,7 @@ def _asking() -> FrameType | None:
 
 @functools.lru_cache(maxsize=1024)
 def _is_shown(code: CodeType, offset: int) -> bool:
-    """Whether a text that is made by the instruction there goes nowhere but to a reader."""
+    """Return whether a text that is made by the instruction there goes nowhere but to a reader."""
     if not _KEEPING.isdisjoint(facts(code).names):
         return False
     ops = tuple(op for op in dis.get_instructions(code) if op.opname not in _NOISE)
@@ -76,7 +77,7 @@ def _is_shown(code: CodeType, offset: int) -> bool:
 
 
 def _goes_to_readers(ops: Ops, at: int, seen: set[int], raised: bool = False) -> bool:
-    """Whether what the instruction leaves on the stack is taken by those that show it, or by nobody.
+    """Return whether what the instruction leaves on the stack is taken by those that show it, or by nobody.
 
     `raised`: it is what a function made of the text, and has to be raised.
     """
@@ -100,7 +101,7 @@ def _goes_to_readers(ops: Ops, at: int, seen: set[int], raised: bool = False) ->
 
 
 def _is_harmless(ops: Ops, j: int, variable: str, seen: set[int], raised: bool) -> bool:
-    """Whether an instruction leaves a variable alone, or takes it to show it."""
+    """Return whether an instruction leaves a variable alone, or takes it to show it."""
     op = ops[j]
     if op.argval == variable and op.opname in ("LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK"):
         return _goes_to_readers(ops, j, seen, raised)
@@ -109,7 +110,7 @@ def _is_harmless(ops: Ops, j: int, variable: str, seen: set[int], raised: bool) 
 
 
 def _taken(ops: Ops, at: int) -> int | None:
-    """The instruction that takes from the stack what the one at `at` leaves there, as far as one can see."""
+    """Return which instruction takes from the stack what the one at `at` leaves there; None if one cannot see that."""
     above, k = 0, at + 1
     while k < len(ops):
         op = ops[k]
@@ -143,7 +144,7 @@ def _pushes(op: dis.Instruction) -> int:
 
 
 def _called(ops: Ops, at: int) -> str | None:
-    """The last part of the name of what a call calls."""
+    """Return the last part of the name of what a call calls."""
     left, j = _effect(ops[at]), at
     while left != 1 and j > 0:
         j -= 1

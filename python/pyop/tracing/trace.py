@@ -1,4 +1,4 @@
-"""`trace`: a function becomes a graph by being called with Values."""
+"""Make a graph of a function by calling it with Values: `trace`."""
 
 from __future__ import annotations
 

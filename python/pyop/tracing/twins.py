@@ -1,4 +1,4 @@
-"""Twins: the functions under trace once more, with other functions in place of some of NumPy's and Python's own.
+"""Make twins: the functions under trace once more, with other functions in place of some of NumPy's and Python's own.
 
 An array that a function makes of no symbolic array (``np.zeros(n)``) is an array like any other, and NumPy asks a Value
 for its number when one is written into it. So where a trace comes to that, the function is traced again as its *twin*:
@@ -72,7 +72,7 @@ CALLED_INSTEAD: dict[int, tuple[Any, Any]] = {}
 
 
 class StandIn:
-    """What twins find in place of a function: equal to it, and the same but for what it does when it is called."""
+    """Stand for a function in twins: equal to it, and the same but for what it does when it is called."""
 
     __slots__ = ("_call", "_original")
 
@@ -124,7 +124,7 @@ def called_instead(original: type, call: Any) -> None:
 
 
 def _read(found: Any, twins: Twins) -> Any:
-    """What the twin two frames up gets, which has read this by a name."""
+    """Return what the twin two frames up gets, which has read this by a name."""
     if twins.calls is not None and graph_under_twins() is None:
         return found
     known = CALLED_INSTEAD.get(id(found))
@@ -136,13 +136,13 @@ def _read(found: Any, twins: Twins) -> Any:
 
 
 def graph_under_twins() -> Graph | None:
-    """The graph that twins are building on this thread; None where a function runs plainly."""
+    """Return the graph that twins are building on this thread; None where a function runs plainly."""
     graph = graph_being_built()
     return graph if isinstance(graph, Graph) and graph._twins is not None else None
 
 
 class Twins:
-    """The twins of one trace.
+    """Hold the twins of one trace.
 
     >>> import numpy as np
     >>> from pyop.tracing.twins import Twins
@@ -174,7 +174,7 @@ class Twins:
         self._builtins.update(BUILTINS)
 
     def of(self, x: Any) -> Any:
-        """What a twin has in place of something that it reads: a twin, a stand-in, or the thing itself."""
+        """Return what a twin has in place of something that it reads: a twin, a stand-in, or the thing itself."""
         known = STAND_INS.get(id(x)) or self._found.get(id(x))
         if known is not None and known[0] is x:
             return known[1]
@@ -203,7 +203,7 @@ class Twins:
         return x if self.calls is None else self._foreign(x, self)
 
     def of_callable(self, x: Any) -> Any:
-        """What a twin calls in place of what is called, which may be an object with a ``__call__`` of the user's."""
+        """Return what a twin calls in place of `x`, which may be an object with a ``__call__`` of the user's."""
         known = CALLED_INSTEAD.get(id(x))
         if known is not None and known[0] is x:
             return known[1]
@@ -231,7 +231,7 @@ class Twins:
                 )
 
     def _array(self, x: np.ndarray[Any, Any]) -> Any:
-        """An array that the function holds: a Value, which can be looked up by an index that the graph computes."""
+        """Return a Value for an array that the function holds, which the graph can index; or the array itself."""
         graph = graph_under_twins()
         if x.dtype.kind not in "biufc" or x.size > _LARGEST or graph is None:
             return x
@@ -250,8 +250,10 @@ class Twins:
         self._given_away += [(value, value._root()._key) for value in values]
 
     def original(self, x: Any) -> Any:
-        """The array that the function holds, or the view of one, for the Value that stands for it; a Number for an int
-        that a loop has counted.
+        """Return the array that the function holds, or the view of one, for the Value that stands for it.
+
+        A Number for an int that a loop has counted; the object of another library for what stands for it; anything
+        else as it is.
         """
         if is_counter(x):
             return x.number()
@@ -319,12 +321,12 @@ class Twins:
 
 
 def _names(fn: FunctionType) -> set[str]:
-    """Those that a function and the ones inside it read."""
+    """Return the names that a function and the ones inside it read."""
     return {name for code in codes(fn.__code__) for name in code.co_names}
 
 
 def _modules(fn: FunctionType) -> frozenset[str]:
-    """The names, with dots, that are modules in the code of a function."""
+    """Return the names, with dots, that are modules in the code of a function."""
     names, known = _names(fn), fn.__globals__
     found: dict[str, Any] = {name: x for name in names if type(x := known.get(name)) is ModuleType}
     for outer, module in list(found.items()):
@@ -334,7 +336,7 @@ def _modules(fn: FunctionType) -> frozenset[str]:
 
 
 def _objects(fn: FunctionType) -> frozenset[str]:
-    """The names of globals that may be called and are no functions."""
+    """Return the names of globals that may be called and are no functions."""
     kinds = {name: type(fn.__globals__.get(name)) for name in _names(fn)}
     return frozenset(name for name, kind in kinds.items() if type(getattr(kind, "__call__", None)) is FunctionType)  # noqa: B004
 
@@ -362,7 +364,7 @@ def _held(cell: CellType) -> Any:
 
 
 class _Globals(dict[str, Any]):
-    """The globals of a module as twins see them: looked up in the module each time, for they may be bound anew.
+    """Hold the globals of a module as twins see them: looked up in the module each time, for they may be bound anew.
 
     Of a dict that is none exactly, LOAD_GLOBAL calls ``__getitem__``. The items are copies for code that does not, as
     the bodies of classes.
@@ -385,7 +387,7 @@ class _Globals(dict[str, Any]):
 
 
 class _Module(ModuleType):
-    """A module as twins see it."""
+    """Stand for a module in twins."""
 
     def __init__(self, original: ModuleType, twins: Twins) -> None:
         super().__init__(original.__name__)

@@ -1,4 +1,4 @@
-"""``type(x) is np.ndarray`` in a function that is to be traced.
+"""Find ``type(x) is np.ndarray`` in a function that is to be traced.
 
 A Value answers `isinstance` as NumPy's array does, but nothing can answer `type` for it: the check is False, and the
 function goes another way than with arrays. So it is looked for in the function's code, and in that of the functions of
@@ -57,9 +57,11 @@ _passed: weakref.WeakSet[FunctionType] = weakref.WeakSet()
 def refuse_exact_types(
     fn: Callable[..., Any], functions: list[FunctionType] | None = None, by_twins: bool = True
 ) -> bool:
-    """Raise if a function compares the exact type of something with one of NumPy's; `functions` are itself and all that
-    it may call, if somebody has looked, who is told whether one compares objects (`compares_objects`). Unless it is
-    traced `by_twins`, which answer ``type(x)`` and ``hasattr(x, "name")`` as NumPy does, these are refused as well.
+    """Raise if a function compares the exact type of something with one of NumPy's.
+
+    Return whether one of `functions` compares objects (`compares_objects`); they are the function itself and all that
+    it may call, if somebody has looked. Unless it is traced `by_twins`, which answer ``type(x)`` and
+    ``hasattr(x, "name")`` as NumPy does, refuse a function that asks these, too.
 
     >>> import numpy as np
     >>> from pyop.tracing.type_checks import refuse_exact_types
@@ -96,7 +98,7 @@ def _asks_kinds(function: FunctionType) -> bool:
 
 
 def _names_by_type(function: FunctionType) -> bool:
-    """Whether a function names a class that asks type(x) alone, or has it in a table."""
+    """Return whether a function names a class that asks type(x) alone, or has it in a table."""
     found = facts(function.__code__)
     named = [imported(function.__globals__.get(name)) for name in found.globals_read]
     if any(x is typing for x in named) and not found.names.isdisjoint(_BY_TYPE_NAMES):
@@ -117,8 +119,7 @@ def _is_by_type(x: Any) -> bool:
 
 
 def asks_types_of_numbers(functions: Iterable[FunctionType]) -> bool:
-    """Return whether one of some functions may compare the exact type of something with a type of Python's numbers, or
-    something with True or False by `is`.
+    """Return whether one of some functions may tell Python's numbers by their exact type, or by ``x is True``.
 
     What stands for a Python number that is not known yet is of another type, so such a function is traced with the
     numbers themselves. Going by names, this says yes too often rather than too seldom.
@@ -137,8 +138,10 @@ _OF_SCALARS = frozenset(dir(np.float64)) - frozenset(dir(float))
 
 
 def asks_kind(code: CodeType, names: Iterable[str]) -> bool:
-    """Return whether code reads an attribute of one of these variables that NumPy's scalars have and Python's numbers
-    have not, or asks for the type of a variable that it binds.
+    """Return whether code may tell NumPy's scalars from Python's numbers.
+
+    It reads an attribute of one of these variables that NumPy's scalars have and Python's numbers have not, or asks for
+    the type of a variable that it binds.
 
     >>> from pyop.tracing.type_checks import asks_kind
     >>> code = compile("def f(x):\\n s = x[0]\\n return s.dtype", "", "exec").co_consts[0]
@@ -181,7 +184,7 @@ def _may_compare(function: FunctionType) -> bool:
 
 
 def _compares_truths(function: FunctionType) -> bool:
-    """Whether a function asks if something is Python's True or False, as ``t > 1`` of Python numbers is."""
+    """Return whether a function asks if something is Python's True or False, as ``t > 1`` of Python numbers is."""
     if not facts(function.__code__).asks_is:
         return False
     ops = [instructions(code) for code in codes(function.__code__)]
@@ -197,7 +200,7 @@ _NUMBER_NAMES = frozenset(kind.__name__ for kind in _NUMBERS)
 
 
 def _reflects(function: FunctionType) -> bool:
-    """Whether a function asks for a type, or by name for an attribute that a Value has and an array has not."""
+    """Return whether a function asks for a type, or by name for an attribute that a Value has and an array has not."""
     found = facts(function.__code__)
     asked = {x for name in found.globals_read if (x := _builtin(function, name)) in (type, hasattr, getattr)}
     return type in asked or (bool(asked) and not own_names().isdisjoint(found.texts))
@@ -244,7 +247,7 @@ def _by_type(line: str) -> str:
 
 
 def _may_ask(code: CodeType, function: FunctionType) -> bool:
-    """Whether it is worth the time to read its instructions, going by names; of functions in it, yes."""
+    """Return whether the instructions of code are worth reading, going by names; with functions in it, yes."""
     if code.co_freevars or "type" in code.co_names or CodeType in map(type, code.co_consts):
         return True
     if not code.co_names:
@@ -254,7 +257,7 @@ def _may_ask(code: CodeType, function: FunctionType) -> bool:
 
 
 def _found(code: CodeType, function: FunctionType) -> Iterator[str]:
-    """The error of what it compares so."""
+    """Yield the errors of what code compares so."""
     ops = instructions(code)
     line = code.co_firstlineno
     start = 0  # of what is compared
@@ -299,7 +302,7 @@ def _calls_type(ops: Sequence[Any], function: FunctionType) -> bool:
 
 
 def _compares_names(ops: Sequence[Any]) -> bool:
-    """Whether type(x).__name__ is compared with a name that NumPy's types may have."""
+    """Return whether type(x).__name__ is compared with a name that NumPy's types may have."""
     if not any(op.argval == name for op in ops for name in _OF_THE_TYPE):
         return False
     texts = [op.argval for op in ops if op.opname == "LOAD_CONST" and isinstance(op.argval, str | tuple | frozenset)]
@@ -308,7 +311,7 @@ def _compares_names(ops: Sequence[Any]) -> bool:
 
 
 def _arguments(ops: Sequence[Any], function: FunctionType) -> list[Any]:
-    """What is named up to the call of two arguments."""
+    """Return what is named up to the call of two arguments."""
     given: list[Any] = []
     for k, op in enumerate(ops):
         if op.opname.startswith("CALL") and op.arg == 2:
@@ -319,7 +322,7 @@ def _arguments(ops: Sequence[Any], function: FunctionType) -> list[Any]:
 
 
 def _tells(x: Any) -> bool:
-    """Whether NumPy's arrays or scalars are of this class, and what stands for them may not be."""
+    """Return whether NumPy's arrays or scalars are of this class, and what stands for them may not be."""
     return _is_type(x) or any(x is t for t in (*_BY_TYPE, *_ABSTRACT))
 
 
@@ -328,7 +331,7 @@ def _is_type(x: Any) -> bool:
 
 
 def _loaded(ops: Sequence[Any], k: int, function: FunctionType) -> Any:
-    """What a name, or an attribute of a module, stands for."""
+    """Return what a name, or an attribute of a module, stands for."""
     op = ops[k]
     if op.opname in _LOADS:
         return value_of(op, function)
