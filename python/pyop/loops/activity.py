@@ -1,5 +1,7 @@
-"""What of a loop's state a derivative goes through: what depends on the arguments that it is taken by, and on what the
-results depend."""
+"""Find the part of a loop's state that a derivative goes through.
+
+It depends on the arguments that the derivative is taken by, and the results depend on it.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ def check_no_effects(*parts: Graph) -> None:
 
 
 class Activity:
-    """How derivatives pass through one run of a body: which inputs reach which of the first `carried` outputs."""
+    """Note how derivatives pass through one run of a body: which inputs reach which of the first `carried` outputs."""
 
     def __init__(self, body: Graph, carried: int) -> None:
         self.carried = carried
@@ -44,7 +46,7 @@ class Activity:
         self.reach: list[set[int]] = [reaching.get(value._key, set()) for value in outputs]
 
     def varied(self, starts: Iterable[int]) -> set[int]:
-        """The inputs of the body that depend on these."""
+        """Return the inputs of the body that depend on these."""
         found = set(starts)
         while True:
             more = {j + 1 for j, reach in enumerate(self.reach) if reach & found} - found
@@ -53,7 +55,7 @@ class Activity:
             found |= more
 
     def useful(self, ends: Sequence[int]) -> set[int]:
-        """The inputs of the body on which these of what is carried depend."""
+        """Return the inputs of the body on which these of what is carried depend."""
         found = {j + 1 for j in ends}
         while True:
             more = set().union(*(self.reach[k - 1] for k in found if 1 <= k <= self.carried)) - found

@@ -53,7 +53,7 @@ _FALSE = frozenset(map(_number_of, (None, "", b"")))
 
 
 class OneOf:
-    """One of the constants that `constants` counts, or `other`; `code` is a scalar of the graph that says which."""
+    """Stand for one of the constants that `constants` counts, or `other`; `code` is a scalar that says which."""
 
     __slots__ = ("code", "constants", "other")
     _pyop_computes = True
@@ -166,7 +166,7 @@ def like(graph: Any, x: Any) -> Any:
 
 
 class Alternatives:
-    """Variables of a loop that are a `OneOf`: the number and what else it may be count as variables of their own."""
+    """Hold the variables of a loop that are a `OneOf`: the number and what else it may be are variables, too."""
 
     __slots__ = ("first", "graph", "kinds", "new")
 

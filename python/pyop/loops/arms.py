@@ -1,4 +1,4 @@
-"""The arms of a condition in a recorded loop: each is recorded once, and they become one (`junction`).
+"""Record each arm of a condition in a recorded loop once, and join the two (`junction`).
 
 Lifted code goes through the arms of each condition by a loop of its own (`pyop.tracing.lifting`). Where the condition
 is known that has one item. Where it is not, and a loop is being recorded, both arms are run: behind the first the
@@ -38,7 +38,7 @@ _GENERATED = "__pyop_"
 
 
 class Arms:
-    """The iterator that hands out True, and then False, in one run of the function."""
+    """Hand out True, and then False, in one run of the function."""
 
     def __init__(self, loop: Any, truth: Value, frame: FrameType) -> None:
         self.loop = loop
@@ -244,7 +244,7 @@ class Arms:
         return made
 
     def _note_facts(self, choice: Choice, value: Value) -> None:
-        """What is known where both operands of an ``and`` hold is known where it does; so it is with ``or``."""
+        """Note what is known from both operands where an ``and`` holds, and where an ``or`` does not hold."""
         if choice.yes.dtype != np.bool_ or choice.yes.shape != ():
             return
         truth = key_of(self.truth)
@@ -280,7 +280,7 @@ def _values(now: dict[str, Any]) -> list[Value]:
 
 
 class _Place:
-    """The number of a choice."""
+    """Hold the number of a choice."""
 
     __slots__ = ("at",)
 
@@ -334,7 +334,7 @@ def unknown(test: Any) -> tuple[Any, Value] | None:
 
 
 class _Builtin:
-    """A builtin of lifted code: it does nothing that an iteration of a loop leaves behind."""
+    """Stand for a builtin in lifted code that has no effect beyond the iteration of a loop."""
 
     __slots__ = ("call",)
     _pyop_computes = True

@@ -1,4 +1,4 @@
-"""Bodies of loops and branches written again, as parts of other bodies: what derivatives of them are made of."""
+"""Copy bodies of loops and branches into other bodies, which their derivatives are made of."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _NOTHING: dict[Any, Any] = {}
 def copied(
     source: Graph, target: Graph, results: Sequence[Value], known: dict[int, Value], instead: Any = _NOTHING
 ) -> list[Value]:
-    """Write the nodes that `results` need into another graph, from the Values in `known` on (by their keys in
-    `source`), which is added to. `instead` has what a node reads in the place of another Value, by the number of the
-    node and the key.
+    """Write the nodes that `results` need into another graph, and return their copies there.
+
+    `known` has the Values to begin with, by their keys in `source`, and is added to. `instead` has what a node reads in
+    the place of another Value, by the number of the node and the key.
     """
     for owner in source._kept:
         target._keep(owner)
@@ -50,7 +51,7 @@ def copied(
 
 
 def needed(graph: Graph, results: Iterable[Value], known: Any, instead: Any = _NOTHING) -> list[int]:
-    """The nodes that `results` need, of which not all Values are known, in order."""
+    """Return the numbers of the nodes that `results` need and that are not known, in order."""
     waiting = list(results)
     found: set[int] = set()
     while waiting:
@@ -64,7 +65,7 @@ def needed(graph: Graph, results: Iterable[Value], known: Any, instead: Any = _N
 
 
 def counters_of(graph: Graph) -> dict[str, Value]:
-    """The names that stand for numbers of iterations among the sizes in a graph, and the Values that are these."""
+    """Return the Values that are numbers of iterations, by their names among the sizes in a graph."""
     found = {name: graph._value(index, 0) for name, index in graph._counters.items()}
     for node in graph.nodes:
         carriers = (call_of(node).carriers or {}) if node.kind == "py" else {}
@@ -73,7 +74,7 @@ def counters_of(graph: Graph) -> dict[str, Value]:
 
 
 def new_counter(graph: Graph, taken: Iterable[Graph]) -> Value:
-    """An input that is the number of the iteration. Its name among the sizes is that of no counter in `taken`."""
+    """Add an input for the number of the iteration. Its name among the sizes is that of no counter in `taken`."""
     names = {name for other in taken for name in counters_of(other)}
     k = 0
     while f"p{k}" in names:
@@ -84,20 +85,20 @@ def new_counter(graph: Graph, taken: Iterable[Graph]) -> Value:
 
 
 def place(number: Value) -> Dim:
-    """The size that is the number of the iteration, an index."""
+    """Return the size that stands for the number of the iteration, to index by."""
     graph: Any = number.graph
     return Dim(next(name for name, index in graph._counters.items() if index == number.node.index))
 
 
 def input_like(graph: Graph, value: Value, name: str = "") -> Value:
-    """An input for what `value` is in another graph."""
+    """Add an input that stands for `value`, which is of another graph."""
     stem = name or value.node.name.rstrip("0123456789").rstrip("_") or "input"
     made: Value = graph._add_input(declared_spec(value), stem, bool(value._is_scalar))
     return made
 
 
 def is_fixed(value: Value, graph: Graph, carried: int) -> bool:
-    """Whether dtype and shape are known, and the same in all iterations of a body that carries so many arrays."""
+    """Return whether dtype and shape are known, and the same in all iterations; the body carries `carried` arrays."""
     if value.dtype is None or value.dtype.kind not in "biufc" or value.shape is None or None in value.shape:
         return False
     names = {name for size in value.shape if isinstance(size, Dim) for name in size.names}
@@ -109,7 +110,7 @@ def is_fixed(value: Value, graph: Graph, carried: int) -> bool:
 
 
 def called(graph: Any, function: Any, inputs: Sequence[Any], likes: Sequence[Value]) -> list[Value]:
-    """A node of a loop or branch; its results are as `likes`."""
+    """Add the node of a loop or branch, and return its results, which are as `likes`."""
     if not likes:
         return []
     specs = [declared_spec(value) for value in likes]
@@ -120,7 +121,7 @@ def called(graph: Any, function: Any, inputs: Sequence[Any], likes: Sequence[Val
 
 
 def shapes_read(node: Any) -> set[int]:
-    """The keys of those inputs of which a node reads the shape alone."""
+    """Return the keys of the inputs of which a node reads only the shape."""
     call = call_of(node)
     places = _OF_SHAPES.get(call.function, ()) if isinstance(call.function, Hashable) else ()
     keys = [call.args[k]._key for k in places if k < len(call.args) and type(call.args[k]) is Value]
@@ -142,7 +143,7 @@ _OF_SHAPES: dict[Any, tuple[int, ...]] = {
 
 
 def trip_count(lower: Any, upper: Any, step: int) -> Any:
-    """How many iterations there are: an int where that is known, else a Value."""
+    """Return how many iterations there are: an int where that is known, else a Value."""
     first, end = number_of(lower), number_of(upper)
     if first is not None and end is not None:
         return len(range(first, end, step))

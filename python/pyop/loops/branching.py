@@ -1,4 +1,4 @@
-"""`cond`: one of two functions, by a truth that is known when the graph runs."""
+"""Define `cond`, which calls one of two functions, by a truth that is known when the graph runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["cond"]
 
 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], *operands: Any) -> Any:
-    """``true_fn(*operands) if pred else false_fn(*operands)``, as one node of a graph where `pred` is symbolic.
+    """Return ``true_fn(*operands) if pred else false_fn(*operands)``: one node of a graph where `pred` is symbolic.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a loop that is written down carries from iteration to iteration: found, and held apart from what it is not.
+"""Find what a recorded loop carries from iteration to iteration, and keep it apart from all else.
 
 A variable that is bound anew is a unit, and so is memory that is written. Python ints that grow by the same number each
 time are known from the number of the iteration.
@@ -29,15 +29,15 @@ _LARGEST = 1 << 49  # what it may be, or be set to
 
 
 class Again(Exception):
-    """The iteration has to be written down once more."""
+    """Signal that the iteration has to be recorded once more."""
 
 
 class Otherwise(Exception):
-    """This cannot be carried from here."""
+    """Signal that something cannot be carried from here on."""
 
 
 class Unit:
-    """What is carried: a Value or number under some names, or memory that is written."""
+    """Hold one thing that is carried: a Value or number under some names, or memory that is written."""
 
     __slots__ = (
         *("first", "fresh", "grown", "handle", "holders", "kind", "names", "reset", "stand_in", "start", "weak"),
@@ -65,7 +65,7 @@ def _references(unit: Unit) -> int:
 
 
 def _references_alone() -> int:
-    """How many references `_references` counts to what only a unit has."""
+    """Return how many references `_references` counts to an object that only a unit has."""
     unit: Any = Unit(None, [], None)  # type: ignore[arg-type]
     unit.handle = object()
     return _references(unit)
@@ -75,7 +75,7 @@ _ALONE = _references_alone()
 
 
 class Carried:
-    """What the iterator of a loop knows of what is carried."""
+    """Hold what the iterator of a loop knows of what is carried."""
 
     graph: Graph
     site: Site
@@ -107,7 +107,7 @@ class Carried:
         raise NotImplementedError
 
     def scalar(self, x: Any, dtype: Any) -> Value:
-        """A Value, or a Python number as a scalar of a dtype."""
+        """Return a Value as it is, a Python number as a scalar of a dtype."""
         if type(x) is Value:
             return x
         made: Value = self.graph.constant(np.asarray(x, dtype))[()]
@@ -122,7 +122,7 @@ class Carried:
         return found
 
     def _results(self, now: dict[str, Any]) -> list[Value]:
-        """What each unit is behind the iteration; raises `Again` if another one is found."""
+        """Return what each unit is behind the iteration; raise `Again` if another one is found."""
         self.news = []
         again = self.alternatives.new
         found: dict[int, Value] = {}
@@ -193,8 +193,9 @@ class Carried:
         return results
 
     def _is_fresh(self, name: str, given: Any) -> bool:
-        """Return whether an iteration binds a variable before it reads it: one that was not bound it has not read, nor
-        what a loop around it holds for such a variable.
+        """Return whether an iteration binds a variable before it reads it.
+
+        It has not read a variable that was not bound, nor what a loop around it holds for such a one.
         """
         fresh = given is _MISSING or name in self.site.fresh
         if not fresh:
@@ -202,7 +203,7 @@ class Carried:
         return fresh and name not in self.bound_at_times
 
     def _alternative(self, name: str, held: OneOf) -> bool:
-        """A variable that has become one of a few constants, or something else."""
+        """Carry a variable that has become a `OneOf`; return True, as the iteration has to be recorded again."""
         if name not in self.head or name in self.site.targets:
             raise Otherwise
         self.alternatives.add(name, held)
@@ -242,7 +243,7 @@ class Carried:
         raise Otherwise
 
     def _first(self, name: str, held: Any) -> Unit:
-        """A variable that each iteration binds before it is read: what it was before is not seen."""
+        """Return the unit of a variable that each iteration binds before it is read."""
         unit = Unit(None, [name], self._constant(0, np.zeros(0, np.int64)))
         unit.first = True
         if type(held) is Value and is_known(held):
@@ -264,7 +265,7 @@ class Carried:
         return made
 
     def _number(self, name: str, given: Any, held: Any) -> bool:
-        """A variable that was a Python number and has been bound anew; whether it is carried."""
+        """Find how to carry a variable that was a Python number and was bound anew; return whether it is carried."""
         if same_constant(given, held):
             return False
         kind = int if is_counter(given) else given._kind if is_number(given) else type(given)
@@ -290,7 +291,7 @@ class Carried:
         raise Otherwise
 
     def _int(self, name: str, given: Any, held: Any) -> bool:
-        """A Python int: one that grows by the same in each iteration is known, another one is carried."""
+        """Note a Python int: one that grows by the same in each iteration is known, another one is carried."""
         step = held - given if is_int(held) and is_int(given) else None
         counted = (self.bounds.known is not None and self.mark is None) or name not in self.site.behind
         if name not in self.ints and type(step) is int and step % self.bounds.step == 0 and counted:
@@ -308,7 +309,7 @@ class Carried:
         return True
 
     def _counted(self, unit: Unit, held: Any) -> Value:
-        """A Python int behind an iteration: what it was in some variable, and what an iteration may add at most."""
+        """Return a Python int behind an iteration as a Value; note in its unit how far it may grow, or be set."""
         carried = {f"i{unit.stand_in.node.index}" for unit in self.units if unit.kind is int}
         grows, size = sizes_of(self.graph).growth(held, f"i{unit.stand_in.node.index}")
         if grows:
@@ -343,7 +344,7 @@ class Carried:
             self.graph._overflows = True
 
     def _wrote(self, handle: Value, node: int) -> bool:
-        """Note a write into what was there before the iteration; whether that is news."""
+        """Note a write into what was there before the iteration; return whether that is news."""
         assert self.recording is not None
         for unit in self.units:
             if unit.stand_in.node.index == node:
@@ -361,7 +362,7 @@ class Carried:
         return True
 
     def _check(self) -> None:
-        """Whether what is carried is apart: nobody sees that it is other memory."""
+        """Raise `Otherwise` unless what is carried is apart, so that its new memory is unobservable."""
         if not all(is_known(unit.start) for unit in self.units):
             raise Otherwise
         memory = [unit for unit in self.units if not unit.names]
@@ -384,14 +385,14 @@ class Carried:
         self.units, self.log, self.written, self.views, self.chosen = [], [], [], [], {}
 
     def _may_be_behind(self, unit: Unit) -> bool:
-        """Whether what a variable was before the loop may be what one is behind it."""
+        """Return whether the value of a variable before the loop may be that of one behind it."""
         found = [unit] if not self.once else [*unit.holders]
         for holder in found:
             found += [other for other in holder.holders if other not in found]
         return any(not self.site.behind.isdisjoint(holder.names) for holder in found)
 
     def _check_first(self, results: list[Value]) -> None:
-        """Whether what is bound in each iteration does not go through one, by a loop or a branch in it."""
+        """Raise `Again` where results need what a variable was that each iteration seemed to bind first."""
         assert self.recording is not None
         reached = {value._key for value in results}
         for index in self.recording._needed(results):
@@ -404,8 +405,9 @@ class Carried:
             raise Again
 
     def _only_here(self, unit: Unit) -> bool:
-        """Whether nobody holds what a variable was first but the variables of this function. From CPython 3.14 on their
-        frame may, too, once they have been put back, so that the answer is no.
+        """Return whether only the variables of this function hold the first value of a variable.
+
+        From CPython 3.14 on their frame may, too, once they have been put back, so that the answer is no.
         """
         handle = unit.handle
         names = [name for name, x in self.head.items() if x is handle]
@@ -450,8 +452,9 @@ class Carried:
         return found
 
     def _may_be_one(self, *units: Unit) -> bool:
-        """Whether nobody sees if two variables hold one array behind an iteration: the next one reads but one of them.
-        Where both are read behind the loop, it is looked at there.
+        """Return whether two variables may hold one array behind an iteration, unobservably.
+
+        The next iteration must not read both. Where both are read behind the loop, it is checked there.
         """
         inner, behind = (
             all(not names.isdisjoint(unit.names) for unit in units) for names in (self.site.inner, self.site.behind)
@@ -488,7 +491,7 @@ def _same_int(a: Any, b: Any) -> bool:
 
 
 def same_constant(a: Any, b: Any) -> bool:
-    """Whether two things that are no Values are one number or name, whose value an iteration does not change."""
+    """Return whether two things that are no Values are one number or name, which an iteration does not change."""
     if a is b:
         return type(a) is not Value
     return type(a) is type(b) and type(a) in (int, float, complex, bool, str) and repr(a) == repr(b)

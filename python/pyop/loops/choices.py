@@ -22,7 +22,7 @@ __all__ = ["Choice", "choice_of", "choose", "itself"]
 
 
 class Choice(NamedTuple):
-    """Two Values, and what the one that is chosen stands for."""
+    """Hold two Values, and the function that makes of the chosen one what it stands for."""
 
     yes: Value
     no: Value

@@ -1,4 +1,4 @@
-"""Python's own functions of numbers in lifted code: `float`, `int`, `bool`, `abs`, `round` of what is not known.
+"""Convert numbers that are not known in lifted code: `float`, `int`, `bool`, `abs` and `round` of them.
 
 ``float(x[k])`` is the element as a Python float. In a loop that is recorded ``int(v)`` is a number that the loop
 computes with and looks up by; elsewhere it is decided for each call. A number that is no int64 raises a floating-point
@@ -84,7 +84,7 @@ def _known(x: Value, rounds: Callable[[Any], Any]) -> int:
 
 
 class Decided(NamedTuple):
-    """The int that is made at a place outside of loops has to be known."""
+    """Note that the int that is made at a place outside of loops has to be known."""
 
     place: Any
 

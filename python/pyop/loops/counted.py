@@ -1,4 +1,4 @@
-"""What stands for `range` in twins: numbers that a loop counts, whose bounds may be counted by a loop around it."""
+"""Stand for `range` in lifted code: numbers that a loop counts, whose bounds a loop around it may count."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _symbolic(graph: Graph, *args: Any) -> Any:
 
 
 class Bounds:
-    """The numbers from `start` to `stop`, not included; each may be a Counter."""
+    """Hold the bounds of a range, from `start` to `stop`, not included; each may be a Counter."""
 
     __slots__ = ("start", "step", "stop")
 
@@ -55,21 +55,21 @@ class Bounds:
 
     @property
     def known(self) -> range | None:
-        """The range, if it does not depend on the loop around."""
+        """Return the range; None if it depends on the loop around."""
         return None if is_counter(self.start) or is_counter(self.stop) else range(self.start, self.stop, self.step)
 
     def needed(self) -> Any:
-        """Tell the loop around that its number is needed."""
+        """Report to the loop around that its number is needed."""
         counter: Counter = self.start if is_counter(self.start) else self.stop
         return counter._needed()
 
     def values(self) -> tuple[Any, Any, int]:
-        """What a Loop is given."""
+        """Return the bounds and the step as a Loop is given them."""
         return as_value(self.start), as_value(self.stop), self.step
 
 
 class Numbers:
-    """A range that counts a loop symbolically, if it is asked by one."""
+    """Stand for a range, which counts symbolically if a loop iterates over it."""
 
     __slots__ = ("_backwards", "_bounds", "_graph", "_range")
 
@@ -132,7 +132,7 @@ def _greatest(first: Any, *rest: Any, **options: Any) -> Any:
 
 
 def _extreme(original: Any, op: Any, first: Any, rest: tuple[Any, ...], options: Any) -> Any:
-    """``min(a, b)`` of numbers that are not known, without going two ways: they are chosen from."""
+    """Return ``min`` or ``max`` of the arguments; numbers that are not known are chosen from, without a branch."""
     graph = graph_under_twins()
     items = (first, *rest)
     if type(first) is GrowingList and not rest and not options:

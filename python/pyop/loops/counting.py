@@ -1,4 +1,4 @@
-"""`fori_loop`: so many iterations.
+"""Define `fori_loop`, a loop with a given number of iterations.
 
 On arrays it is a Python loop, with NumPy's bits. Where a function is traced it becomes one node, whose body is written
 down once and runs in C++.
@@ -104,7 +104,7 @@ def loop(name: str, lower: Any, upper: Any, body: Any, init: Any, step: int = 1,
 def _record(
     graph: Any, name: str, bounds: tuple[Any, Any, int], body: Any, values: list[Any], tree: Any, checkpoint: bool
 ) -> Any:
-    """What the loop leaves behind, as a list; or what is carried after an iteration, where that is of another kind."""
+    """Return what the loop leaves behind, a list; where an iteration changes its kind, what that leaves, a tuple."""
 
     asked: Any  # the same, among the places of a Number
 
@@ -139,7 +139,7 @@ def _bound(x: Any) -> Any:
 
 
 def _settled(graph: Any, bound: Any) -> Any:
-    """A bound as a Python int or a Value of int64."""
+    """Return a bound as a Python int or a Value of int64."""
     if is_counter(bound) or type(bound) is Dim:
         return counted(size_of(bound), graph)
     if is_number(bound):

@@ -1,4 +1,4 @@
-"""Tell how an iteration of a recorded loop ends: by a condition, by an exit, or by going on."""
+"""Record how an iteration of a recorded loop ends: by a condition, by an exit, or by going on."""
 
 from __future__ import annotations
 

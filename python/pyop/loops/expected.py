@@ -26,7 +26,7 @@ __all__ = ["Expected", "Unexpected"]
 
 
 class Unexpected(NamedTuple):
-    """A loop that was given up for what was foreseen of it, perhaps: nothing is, in the next trace."""
+    """Note a loop that was given up, perhaps for what was foreseen of it: the next trace foresees nothing."""
 
     loop: Any
     way: str = "unexpected"

@@ -1,4 +1,4 @@
-"""Loops that are written down iteration by iteration: that they would be too long is said after a few."""
+"""Give up a loop that is recorded iteration by iteration, after a few, if it would be too long."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _LONGER = 4  # times as long as the others, which the first may take
 
 
 def foreseen(graph: Graph, items: Iterator[Any], count: int) -> Iterator[Any]:
-    """The items of a loop; where so many of them would make more nodes than a graph may have, the function itself has
-    to run.
+    """Return the items of a loop; give up where they would make more nodes than a graph may have.
+
+    It also gives up where recording them would take too long. The function itself has to run then.
 
     >>> from pyop import Graph
     >>> from pyop.loops.foreseen import foreseen

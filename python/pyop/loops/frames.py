@@ -1,4 +1,4 @@
-"""The local variables of a function that runs: read, and put back to what they were.
+"""Read the local variables of a function that runs, and put them back to what they were.
 
 A loop that is written down asks for the same iteration more than once. Each time the variables are what they were where
 the loop asked first.
@@ -15,7 +15,7 @@ __all__ = ["Tuples", "locals_of", "put"]
 
 
 def locals_of(frame: FrameType) -> dict[str, Any]:
-    """The variables that are bound.
+    """Return the variables that are bound.
 
     >>> import sys
     >>> from pyop.loops.frames import locals_of, put
@@ -59,7 +59,7 @@ _LONGEST = 16
 
 
 class Tuples:
-    """Variables that hold tuples, each of whose items counts as a variable, under a name of its own.
+    """Hold the variables that are tuples, each of whose items counts as a variable, under a name of its own.
 
     >>> from pyop.loops.frames import Tuples
     >>> pairs = Tuples({"where", "best"}, {"where": (1, 2), "best": 0.5})
@@ -78,11 +78,11 @@ class Tuples:
         }
 
     def names(self, names: frozenset[str]) -> frozenset[str]:
-        """The names of variables, with those of items for tuples."""
+        """Return the names of variables, with those of items in the place of tuples."""
         return frozenset(item for name in names for item in self.items.get(name, (name,)))
 
     def split(self, now: dict[str, Any]) -> dict[str, Any] | None:
-        """What variables hold, with the items of the tuples; None if one is no tuple of that length any more."""
+        """Return what variables hold, with items in the place of tuples; None if one is no such tuple any more."""
         for name, items in self.items.items():
             x = now.pop(name, None)
             if type(x) is not tuple or len(x) != len(items):
@@ -91,6 +91,6 @@ class Tuples:
         return now
 
     def joined(self, wanted: dict[str, Any]) -> dict[str, Any]:
-        """The same, with the tuples of the items."""
+        """Return what variables hold, with the tuples that the items make."""
         made = {name: tuple([wanted[item] for item in items]) for name, items in self.items.items()}
         return {**wanted, **made} if made else wanted

@@ -1,4 +1,4 @@
-"""Lists of a traced function that a recorded loop changes, as arrays with a length (`GrowingList`).
+"""Represent lists that a recorded loop changes as arrays with a length (`GrowingList`).
 
 A list that a loop appends to becomes an array of as many elements as there may be at most, and the number of those
 that are there, which the loop carries as it carries any int. Items of tuples have an array each. All items are of one
@@ -37,7 +37,7 @@ _LARGE = 1 << 13  # bytes of an array that is filled rather than copied
 
 
 class _Checks:
-    """Say of a graph that its plan raises where an index is out of bounds."""
+    """Mark a graph whose plan raises where an index is out of bounds."""
 
     _pyop_checks_results = True
 
@@ -51,7 +51,7 @@ def _zeros(graph: Any, size: int, dtype: np.dtype[Any]) -> Any:
 
 
 class GrowingList:
-    """A list as arrays (`columns`) of which `length` elements are there, a number that loops carry."""
+    """Represent a list by arrays (`columns`) of which `length` elements are there, a number that loops carry."""
 
     __slots__ = (
         "appended",
@@ -206,7 +206,7 @@ class GrowingList:
         return self.loop.graph.constant(np.asarray(x))[()]
 
     def is_read(self) -> None:
-        """Say that items are read or returned: none of NumPy's scalars among them may be a Python number."""
+        """Note that items are read or returned: none of NumPy's scalars among them may be a Python number."""
         self.read = True
         for x in self.scalars:
             self.loop.weak().needs_scalar(x)
@@ -458,8 +458,10 @@ class GrowingList:
         return as_array(self, dtype)
 
     def listed(self) -> tuple[tuple[Any, ...], list[Value]]:
-        """Return of which kinds items are, whether they are tuples or lists, the first ones, and what numbers say which
-        constant an item is; and the arrays of the others (csrc/plan/result_forms.cpp).
+        """Return the form of the items, and the arrays of those behind the first ones.
+
+        The form has the kinds of the items, whether they are tuples or lists, the first ones, and the constants by
+        their numbers (csrc/plan/result_forms.cpp).
         """
         kind = self.kind
         if kind is None or not self.columns:
@@ -478,6 +480,6 @@ _iterate: Callable[[GrowingList, FrameType], Iterator[Any]]
 
 
 def set_iterate(iterate: Callable[[GrowingList, FrameType], Iterator[Any]]) -> None:
-    """Tell how a loop goes through such a list, from above."""
+    """Set how a loop goes through such a list, which a module above defines."""
     global _iterate
     _iterate = iterate

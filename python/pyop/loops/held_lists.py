@@ -1,4 +1,4 @@
-"""The lists that a loop holds as arrays (`growing`): put in the place of Python's, and back if it is not recorded.
+"""Put lists as arrays (`growing`) in the place of Python's in a loop, and back if it is not recorded.
 
 Only a list that one variable alone holds is taken: counts of references tell.
 """
@@ -27,7 +27,7 @@ _MOST = 1 << 22
 
 
 class Lists:
-    """The lists that a loop holds as arrays."""
+    """Hold the lists that a loop has as arrays."""
 
     __slots__ = ("_frame", "_rebound", "_site", "_wanted", "are_any", "held", "made")
 
@@ -65,8 +65,10 @@ class Lists:
         return now
 
     def rebind(self, loop: Any, read: frozenset[str]) -> None:
-        """Have the variables that are bound to a list that the iteration has made hold their own list again, which
-        becomes that one; where another variable has it, too, that may be `read` from here on, the loop gives up.
+        """Bind variables to their own list again where the iteration has bound them to one that it has made.
+
+        Their own list becomes that one. Where another variable has it, too, that may be `read` from here on, the loop
+        gives up.
         """
         if not self._rebound:
             return
@@ -92,7 +94,7 @@ class Lists:
         self.made.clear()
 
     def leave(self) -> None:
-        """The loop is recorded: those of which nothing is known have no items, and stay Python's."""
+        """Put Python's lists back where nothing is known of the items: in the recorded loop they have none."""
         self._bind({name: items for name, (made, items) in self.made.items() if made.kind is None})
 
     def prepare(self, trips: int) -> None:
@@ -113,8 +115,9 @@ class Lists:
         return len(self.made[name][1]) if name in self.made else self.held[name][1]
 
     def settle(self, loop: Any) -> list[Value] | None:
-        """Make room for what an iteration of the loop appends at most; return the arrays that are too small, None if
-        all are as they have to be.
+        """Make room for what an iteration of the loop appends at most.
+
+        Return the arrays that are too small, None if all are as they have to be.
         """
         small: list[Value] = []
         again = False

@@ -1,4 +1,4 @@
-"""Items of lists and tuples, looked up by a number that a loop computes: those of one kind become an array.
+"""Look up items of lists and tuples by a number that a loop computes: those of one kind become an array.
 
 ``table[k]`` of a list of floats is an element of the array of these, as a Python float; of tuples each item is, and so
 are the values of a small dict by ints. What the list holds when it is asked is what counts, so it may change from

@@ -1,4 +1,4 @@
-"""Two arms of a condition as one: a `Branch` of what differs, and what is the same in both beside it.
+"""Join two arms of a condition: a `Branch` of what differs, and what is the same in both beside it.
 
 Nodes that are the same in both arms are computed in any case; those that differ become the parts of a `Branch`; and
 what is the same but for scalars that the arms make is computed behind it. So a table that both arms write at the same
@@ -34,8 +34,10 @@ def join(
     pairs: Sequence[_Pair],
     conversions: Iterable[int] = (),
 ) -> list[Any]:
-    """Return what each pair is by `truth`: the first is made by the nodes `yes`, the second by the nodes `no`, and both
-    by what was there before. The nodes `conversions` make of either what can be chosen from.
+    """Return what each pair is by `truth`.
+
+    The first is made by the nodes `yes`, the second by the nodes `no`, and both by what was there before. The nodes
+    `conversions` make of either what can be chosen from.
     """
     first, second = ([k for k in nodes if not is_stand_in(graph[k])] for nodes in (yes, no))
     return _Junction(graph, truth, first, second, list(pairs), frozenset(conversions)).results()
@@ -108,7 +110,7 @@ class _Junction:
         return [key_of(x) for x in a.inputs] == [self._on_first(x) for x in b.inputs] and _is_one_call(a, b)
 
     def _is_alike(self, a: Any, b: Any) -> bool:
-        """Whether two nodes are the same but for scalars that they are given."""
+        """Return whether two nodes are the same but for scalars that they are given."""
         if a.kind != "py" or type(a.function) in (Branch, Loop):
             return False
         given: dict[_Key, _Key] = {}
@@ -124,7 +126,7 @@ class _Junction:
         return _is_one_call(a, b)
 
     def _unpair(self) -> None:
-        """What only one line computes must not need what comes behind the `Branch`."""
+        """Drop pairs until nothing that only one arm computes needs what comes behind the `Branch`."""
         while True:
             behind = set(self.pairs.values())
             back = {y: x for x, y in self.pairs.items()}
@@ -205,7 +207,7 @@ class _Junction:
 
 
 def _kind(node: Any) -> Any:
-    """What is equal for nodes that may be the same."""
+    """Return a key that is equal for nodes that may be the same."""
     called = node.function if node.kind == "py" else None
     specs = tuple([(str(value.spec), value._is_scalar) for value in node.outputs])
     return node.kind, type(called), getattr(called, "__name__", ""), len(node.inputs), specs
@@ -228,7 +230,7 @@ def _are_scalars(a: Value, b: Value) -> bool:
 
 
 def _part(graph: Graph, inside: set[int], results: list[Value], known: Any) -> tuple[Graph, list[Value]]:
-    """What makes `results` by the nodes `inside`, as a graph, and the Values that it reads, as they are `known`."""
+    """Return a graph that makes `results` by the nodes `inside`, and the Values that it reads, as they are `known`."""
     made = Graph(name="part")
     for owner in graph._kept:
         made._keep(owner)

@@ -1,7 +1,8 @@
-"""The mark of a loop that may be left before its end, as `pyop.tracing.lifting` writes it: how an iteration has ended.
+"""Record how an iteration has ended, in the mark of a loop that may be left before its end.
 
-It is the iterable of the loop, too. Where the loop is recorded, its iterator is asked for the next item after each way
-through the body, and sees in the mark that this way leaves the loop; else the iterator has no further item then.
+`pyop.tracing.lifting` writes the mark. It is the iterable of the loop, too. Where the loop is recorded, its iterator
+is asked for the next item after each way through the body, and sees in the mark that this way leaves the loop; else the
+iterator has no further item then.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _ENDLESS = range(sys.maxsize)
 
 
 class Mark:
-    """Tell how a loop is left: 1 by ``break``, other numbers where something is to be done behind the loop."""
+    """Record how a loop is left: 1 by ``break``, other numbers where something is to be done behind the loop."""
 
     __slots__ = ("_iterable", "_rolled", "endless", "over", "way")
 
@@ -63,7 +64,7 @@ class Mark:
         return bool(self.over or self.way > 0)
 
     def again(self) -> None:
-        """There will be another iteration."""
+        """Reset the mark for another iteration."""
         self.way, self.over = 0, False
 
     # --- behind the loop

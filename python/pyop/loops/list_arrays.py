@@ -1,4 +1,4 @@
-"""``np.array`` of a list that a loop holds as arrays (`growing`): of the dtype and shape that NumPy finds."""
+"""Make ``np.array`` of a list that a loop holds as arrays (`growing`), with NumPy's dtype and shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``len``, ``sum``, ``min`` and ``max`` of lists that loops hold as arrays (`growing`)."""
+"""Compute ``len``, ``sum``, ``min`` and ``max`` of lists that loops hold as arrays (`growing`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of which kind the items of a list are that a loop holds as arrays, and what a further trace is told of it."""
+"""Describe the kind of items of a list that a loop holds as arrays, and note it for a further trace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT = "text"
 
 
 class Separate(NamedTuple):
-    """The items that a list has before a loop are of another kind than those that the loop appends."""
+    """Note that the items that a list has before a loop are of another kind than those that the loop appends."""
 
     loop: Any
     name: str
@@ -27,7 +27,7 @@ class Separate(NamedTuple):
 
 
 class OfKind(NamedTuple):
-    """A list that has no items before a loop gets such of this kind: one was read while that was not known."""
+    """Note of which kind the items are that an empty list gets in a loop: one was read before that was known."""
 
     loop: Any
     name: str
@@ -35,7 +35,7 @@ class OfKind(NamedTuple):
 
 
 class Mixed(NamedTuple):
-    """The items of a list are Python numbers at first, which a loop replaces by scalars."""
+    """Note that the items of a list are Python numbers at first, which a loop replaces by scalars."""
 
     loop: Any
     name: str
@@ -43,15 +43,17 @@ class Mixed(NamedTuple):
 
 
 class Either(NamedTuple):
-    """The kind of items that are Python numbers or scalars of NumPy; an array of truths says which of them are."""
+    """Stand for items that are Python numbers or scalars of NumPy; an array of truths says which of them are."""
 
     number: type
     dtype: str
 
 
 class Kind(NamedTuple):
-    """Says what the items of a list are: a type of Python's numbers, the name of a dtype of NumPy's scalars, `TEXT`,
-    or an `Either` and bool; of rows, which are tuples or lists, several.
+    """Describe the items of a list by its columns.
+
+    These are a type of Python's numbers, the name of a dtype of NumPy's scalars, `TEXT`, or an `Either` and bool; of
+    rows, which are tuples or lists, several.
     """
 
     columns: tuple[Any, ...]

@@ -1,4 +1,4 @@
-"""``k in table`` and ``(i, j) == goal`` in lifted code, of ints that a recorded loop computes.
+"""Decide ``k in table`` and ``(i, j) == goal`` in lifted code, of ints that a recorded loop computes.
 
 The container holds ints that are known, or tuples of such: it is asked as a chain of comparisons, or by a table of
 truths. Where it holds anything else, Python asks it, which needs the number. Outside of a recorded loop the answer is

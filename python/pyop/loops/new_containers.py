@@ -1,4 +1,4 @@
-"""Lists and dicts that an iteration has made itself: what an arm of a condition changes in them is chosen, too."""
+"""Follow lists and dicts that an iteration has made: what an arm of a condition changes in them is chosen, too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST = 1024  # items
 
 
 class NewContainers:
-    """The places of lists and dicts that variables hold, but for those that were there before the loop."""
+    """Find the places of lists and dicts that variables hold, but for those that were there before the loop."""
 
     __slots__ = ("_layouts", "_others", "places")
 

@@ -1,4 +1,4 @@
-"""`Loop` and `Branch`: what a loop and a branch in a graph call, their parts graphs of their own.
+"""Define `Loop` and `Branch`, which nodes of a graph call; their parts are graphs of their own.
 
 The core knows them by their types and runs the parts without Python in between (csrc/plan/steps/loop.cpp, branch.cpp);
 called, they do the same by plans.
@@ -21,8 +21,9 @@ _TUPLE, _SINGLE = 1, 0
 
 
 class Loop:
-    """``loop(lower, upper, *carried, *constant)``: the body is run for each number of the range, as long as the
-    condition holds.
+    """Run a body for each number of a range, as long as the condition holds.
+
+    It is called as ``loop(lower, upper, *carried, *constant)``.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ class Loop:
         self._plans: dict[Any, tuple[Plan, Plan | None]] = {}
 
     def plans(self, disable: Iterable[str], fast: bool = False) -> tuple[Plan, Plan | None]:
-        """The plans of body and condition, compiled once for the same passes."""
+        """Return the plans of body and condition, compiled once for the same passes."""
         key = (tuple(disable), fast)
         found = self._plans.get(key)
         if found is None:
@@ -83,7 +84,7 @@ class Loop:
         return rule_of_loop(self)
 
     def parts(self, disable: tuple[str, ...], fast: bool) -> tuple[Plan, Plan | None, int, int]:
-        """What csrc/plan/steps/loop.cpp asks."""
+        """Return what csrc/plan/steps/loop.cpp asks for."""
         return (*self.plans(disable, fast), self.carried, self.step)
 
     def __eq__(self, other: object) -> bool:
@@ -104,7 +105,7 @@ class Loop:
 
 
 class Branch:
-    """``branch(truth, *inputs of yes, *inputs of no)``: what one of two graphs makes of its inputs.
+    """Run one of two graphs on its inputs: ``branch(truth, *inputs of yes, *inputs of no)``.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ class Branch:
         self._plans: dict[Any, tuple[Plan, Plan]] = {}
 
     def plans(self, disable: Iterable[str], fast: bool = False) -> tuple[Plan, Plan]:
-        """The plans of both parts, compiled once for the same passes."""
+        """Return the plans of both parts, compiled once for the same passes."""
         key = (tuple(disable), fast)
         found = self._plans.get(key)
         if found is None:
@@ -164,13 +165,13 @@ def _results(part: Graph) -> tuple[Any, ...]:
 
 
 def _own(arrays: Iterable[Any]) -> Any:
-    """The results of a node, in memory of their own."""
+    """Return the results of a node, in memory of their own."""
     results = tuple([np.array(x, order="K") for x in arrays])
     return results if len(results) != 1 else results[0]
 
 
 def loop_parts(node: Any, disable: tuple[str, ...], fast: bool) -> tuple[Any, ...]:
-    """What the core asks a Loop or Branch for, and a node of a graph, given as both, whose function is composed."""
+    """Return what the core needs of a Loop or Branch, or of a composed node, given as its graph and number."""
     if type(node) is tuple:
         from ..graph.composed_nodes import composed_part
 

@@ -1,4 +1,4 @@
-"""Integers that are computed of the numbers of iterations: as Values, and compared.
+"""Compute with integers that depend on the numbers of iterations, as Values, and compare them.
 
 Python's ints have no largest one, and int64 has. How large a number may be is followed from loop to loop (`Sizes`);
 where that does not show that it stays an int64, overflows raise while the plan runs (`Graph._overflows`), and the
@@ -34,8 +34,9 @@ _ITERATIONS = 1 << 40  # nobody waits for more
 
 
 class Sizes:
-    """How large ints are at most, by their names: `most`, or by how much more than another one, `more`; between which
-    numbers those are that count loops: `between`.
+    """Hold how large ints are at most, by their names.
+
+    That is `most`, or by how much more than another one, `more`; `between` has the bounds of those that count loops.
     """
 
     __slots__ = ("between", "more", "most")
@@ -46,7 +47,7 @@ class Sizes:
         self.more: dict[str, tuple[str, int]] = {}
 
     def largest(self, x: Any) -> int:
-        """What the absolute value of a size or int may be."""
+        """Return how large the absolute value of a size or int may be."""
         if type(x) is int:
             return abs(x)
         total = 0
@@ -85,7 +86,7 @@ class Sizes:
         self.most[name] = max(self.largest(start), _MOST if endless else self.largest(stop))
 
     def growth(self, x: Any, own: str) -> tuple[bool, int]:
-        """Whether an int is the one of this name and something more; and how large that, or else all of it, may be."""
+        """Return whether an int is that of this name and something more, and how large that, or else all, may be."""
         if type(x) is int:
             return False, abs(x)
         grows, rest = False, 0
@@ -123,8 +124,9 @@ class Sizes:
         return name, more
 
     def leaves(self, name: str, start: Any, iterations: int, growth: int, reset: int | None) -> bool:
-        """Note what a loop leaves behind that grows by so much in each iteration, or is set to so much; whether that
-        shows that it may be relied on.
+        """Note how large an int is behind a loop; return whether it is sure to stay an int64.
+
+        It grows by `growth` at most in each iteration, or is set to `reset` at most.
         """
         grown = growth * min(iterations, _ITERATIONS)
         terms = () if type(start) is int else size_of(start).terms
@@ -139,7 +141,7 @@ class Sizes:
 
 
 def sizes_of(graph: Any) -> Sizes:
-    """How large the ints of a graph's loops are."""
+    """Return how large the ints of a graph's loops are."""
     if graph._sizes is None:
         graph._sizes = Sizes()
     found: Sizes = graph._sizes
@@ -147,7 +149,7 @@ def sizes_of(graph: Any) -> Sizes:
 
 
 def named(graph: Any, value: Any, needed: Any) -> Counter:
-    """An int64 of the graph, of no dimension, as the number of an iteration."""
+    """Return an int64 of the graph, of no dimension, as a Counter, like the number of an iteration."""
     if value.output_index:
         value = value + 0
     name = f"i{value.node.index}"
@@ -192,9 +194,11 @@ def _number(counter: Counter) -> Number:
 
 
 def _compare(op: Any, a: Any, b: Any) -> Any:
-    """Return the truth of a comparison: that of each iteration in a loop that is recorded, elsewhere one to decide by;
-    None where nothing is decided, in a loop that is unrolled, which would decide in each iteration, and where Python
-    compares otherwise than NumPy does.
+    """Return the truth of a comparison, or None.
+
+    In a loop that is recorded it is that of each iteration, elsewhere one to decide by. It is None where nothing is
+    decided, in a loop that is unrolled, which would decide in each iteration, and where Python compares otherwise than
+    NumPy does.
     """
     graph = a._graph
     kind = b._kind if is_number(b) else int if is_counter(b) else type(b)
@@ -214,9 +218,7 @@ def _compare(op: Any, a: Any, b: Any) -> Any:
 
 
 def _of_bits(op: Any, a: Any, b: Any) -> Any:
-    """Return ``a & b``, ``a | b``, ``a ^ b``, ``a << b`` or ``a >> b``, one of them a Counter; None where it has to be
-    known.
-    """
+    """Return `op`, one of ``& | ^ << >>``, of ints of which one is a Counter; None where it has to be known."""
     counter = a if is_counter(a) else b
     if any(type(x) is not int and not is_counter(x) for x in (a, b)) or any(
         type(x) is int and abs(x) >= LARGEST for x in (a, b)
@@ -264,7 +266,7 @@ set_arithmetic(_compare, _divided, _of_bits, _number)
 
 
 def fits_scalar(number: Any, char: str) -> bool:
-    """Whether a Python number is the same as a scalar of this dtype."""
+    """Return whether a Python number is the same as a scalar of this dtype."""
     kind: type = type(number)
     if char not in "ldD?":
         return False

@@ -1,4 +1,4 @@
-"""Loops written by position: a body that is given which iteration it is, from 0 on, and how many there are."""
+"""Write loops by position: a body that is given which iteration it is, from 0 on, and how many there are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["by_position", "in_segments", "run_for_count"]
 
 
 def run_for_count(graph: Any, loop: Loop, args: Sequence[Value]) -> Any:
-    """How many iterations a loop with a condition has: it is run for it."""
+    """Return how many iterations a loop with a condition has, by running it."""
     made = Graph(name="body")
     inputs = [input_like(made, value) for value in loop.body.inputs]
     done = made._add_input(declared_spec(inputs[0]), "count", True)
@@ -39,7 +39,7 @@ def run_for_count(graph: Any, loop: Loop, args: Sequence[Value]) -> Any:
 
 
 def by_position(loop: Loop, lower: Any) -> tuple[Graph, list[Value]]:
-    """The body by which iteration it is, from 0 on, and what it reads beside what it did."""
+    """Return the body with the position, from 0 on, as its first input, and the Values that it reads in addition."""
     first = number_of(lower)
     leaves = loop.body._output_leaves()[0][: loop.carried]
     if first == 0 and loop.step == 1 and not loop.conditional:
@@ -60,7 +60,7 @@ def by_position(loop: Loop, lower: Any) -> tuple[Graph, list[Value]]:
 
 
 def in_segments(kind: type[Loop], body: Graph, carried: int, count: Any) -> tuple[Graph, Any, list[Value]]:
-    """The same as a loop of loops: the body of the outer one, how often that runs, and what it reads beside."""
+    """Return a loop as a loop of loops: the body of the outer one, how often it runs, and what it reads besides."""
     made = Graph(name="body")
     segment = new_counter(made, [body])
     inputs = [input_like(made, value) for value in body.inputs[1:]]

@@ -1,4 +1,4 @@
-"""A stretch of a graph that becomes the body of a loop.
+"""Record a stretch of a graph as the body of a loop.
 
 The body is written down in the graph itself, once, with stand-ins for the number of the iteration and for what is
 carried. What its results need is then copied into a graph of its own: Values from before are what stays the same in all
@@ -31,7 +31,7 @@ def _stand_in() -> None:
 
 
 class Recording:
-    """The nodes of a graph from now on, with stand-ins for what they are given in each iteration."""
+    """Record the nodes of a graph from now on, with stand-ins for what they are given in each iteration."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -53,7 +53,7 @@ class Recording:
         self.close()
 
     def close(self) -> None:
-        """What was written down has no effects, and its counter means nothing behind it."""
+        """End the recording: what was recorded has no effects, and its counter means nothing behind it."""
         if self.closed:
             return
         self.closed = True
@@ -62,14 +62,14 @@ class Recording:
         self.graph._counters.pop(self._counter, None)
 
     def stand_in(self, spec: Spec, scalar: bool | None = False, name: str = "carried") -> Value:
-        """A Value of which only this is known."""
+        """Return a new Value of which only this is known."""
         made = self.graph._add_call(_stand_in, (), name, specs=(spec,), lends=False, scalar=scalar)
         value: Value = made._results[0]
         self.graph._known[value.node.index] = False
         return value
 
     def counter(self, needed: Callable[[], Any]) -> tuple[Any, Value]:
-        """What stands for the number of the iteration, and its Value."""
+        """Return what stands for the number of the iteration, and its Value."""
         value = self.stand_in(_COUNT, True, "counter")
         name = self._counter = f"i{value.node.index}"
         self.graph._counters[name] = value.node.index
@@ -77,12 +77,13 @@ class Recording:
         return Counter(size, self.graph, needed), value
 
     def written_before(self) -> list[Any]:
-        """The handles of memory that is older than this, and was written."""
+        """Return the handles of memory that is older than this, and was written."""
         return [handle for handle, node, _ in self.written if node < self.first]
 
     def body(self, given: Sequence[Value], results: Sequence[Value]) -> tuple[Graph, list[Value], bool]:
-        """What computes `results` from the stand-ins `given`, as a graph; the Values from before that it reads, which
-        are its further inputs; whether it has effects.
+        """Return a graph that computes `results` from the stand-ins `given`.
+
+        Return, too, the Values from before that it reads, which are its further inputs, and whether it has effects.
         """
         graph = self.graph
         self.end = len(graph)
@@ -132,7 +133,7 @@ class Recording:
 
 
 def is_stand_in(node: Any) -> bool:
-    """Whether a node stands for what a body is given in each iteration."""
+    """Return whether a node stands for what a body is given in each iteration."""
     return node.kind == "py" and node.function is _stand_in
 
 

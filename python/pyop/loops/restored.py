@@ -1,5 +1,6 @@
-"""Arrays that a loop carries and writes parts of, on the way back: what was written over is put back, so that no
-iteration stores the whole array.
+"""Restore arrays that a loop carries and writes parts of, on the way back.
+
+What was written over is put back, so that no iteration stores the whole array.
 
 `one` is a graph of one iteration. Of such an array it has versions, the input and what it is after each write. On the
 way back the loop carries the array itself; before the derivatives read an older version, the part that the write behind
@@ -26,8 +27,10 @@ _UNKNOWN_SIZE = 1000
 
 
 class Versions:
-    """The versions of one array, and beside each write what it overwrites (`old`), given back (`given`, an input), and
-    the version before the write (`before`), computed of the one behind it.
+    """Hold the versions of one array.
+
+    Beside each write is what it overwrites (`old`), given back (`given`, an input), and the version before the write
+    (`before`), computed of the one behind it.
     """
 
     def __init__(self, versions: list[Value], old: list[Value]) -> None:
@@ -58,8 +61,10 @@ class Versions:
 
 
 def versions_of(one: Graph, start: Value, end: Value, carried: int) -> Versions | None:
-    """Return the versions of what is carried, if all that an iteration does to it is to write parts by slices and
-    integers, of known shapes, which are together at most half of it.
+    """Return the versions of what is carried, or None.
+
+    An iteration has to do nothing to it but write parts by slices and integers, of known shapes, which are together at
+    most half of it.
     """
     versions = [end]
     while versions[-1]._key != start._key:
@@ -96,8 +101,10 @@ def copied_back(
     one: Graph, body: Graph, results: Sequence[Value], known: dict[int, Value], instead: Any, mark: int,
     arrays: Sequence[Versions],
 ) -> list[Value]:  # fmt: skip
-    """Do as `copied`, and go from version to version of the arrays as the nodes behind `mark`, the derivatives, read
-    them; in the end each is what it was before the iteration. `known` has the last versions.
+    """Copy nodes as `copied` does, and restore the versions of the arrays that they read.
+
+    The nodes behind `mark`, the derivatives, read these versions. In the end each array is what it was before the
+    iteration. `known` has the last versions.
     """
     if not arrays:
         return copied(one, body, results, known, instead)
@@ -123,7 +130,7 @@ def _restore_for(
     instead: Any, waiting: Sequence[Value],
 ) -> bool:  # fmt: skip
     """Restore the versions that these are computed of, the latest first, and read there what can be read. Before, the
-    nodes that wait are written down, which read what is there now. Tell whether there was anything to restore.
+    nodes that wait are written down, which read what is there now. Return whether there was anything to restore.
     """
     readers = needed(one, read, known.keys() | where.keys(), instead)
     versions: dict[int, list[int]] = {x._key: [] for x in read if x._key in where and x._key not in known}

@@ -1,4 +1,4 @@
-"""A ``for`` of a function under trace, as one Loop: the iterator that writes its body down once.
+"""Record a ``for`` of a function under trace as one Loop, by an iterator that records its body once.
 
 The iterator hands out a `Counter`, and the iteration is written down. When the loop asks for the next number, it is
 known which variables were bound anew and what memory was written. The variables and the memory are then put back to
@@ -48,7 +48,7 @@ _EXIT = Spec(np.dtype(np.int64), ())
 
 
 class Rolled(Ends):
-    """The iterator of a loop that becomes a node."""
+    """Record a ``for`` loop as one node; this is the iterator of the loop."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class Rolled(Ends):
         return self._open()
 
     def _begin(self, expected: Expected | None) -> None:
-        """Know nothing of an iteration but what is expected of it."""
+        """Forget all of an iteration but what is expected of it."""
         if expected is not None and (expected.done != self.done or Unexpected(self.key) in self.graph._unrolled):
             expected = None
         self.expected, self.is_foreseen = expected, expected is None
@@ -155,13 +155,13 @@ class Rolled(Ends):
         return computes
 
     def _next(self) -> Any:
-        """The next item, as Python has it."""
+        """Return the next item, as Python has it."""
         if self.mark is not None and self.mark.ends_here:
             raise StopIteration
         return next(self.plain)
 
     def _over(self) -> NoReturn:
-        """The loop has ended while its iterations were written down as they are."""
+        """End a loop that is over while its iterations are recorded one by one."""
         self.lists.release()
         self._leave()
         self.plain = iter(())
@@ -209,7 +209,7 @@ class Rolled(Ends):
         return sizes_of(self.graph).largest(self.bounds.stop - self.bounds.start)
 
     def _now(self) -> dict[str, Any]:
-        """What the variables hold, and the places beside them."""
+        """Return what the variables hold, and the places beside them."""
         now = locals_of(self.frame)
         if self.around is not None:
             now.update(self.around.now())
@@ -292,7 +292,7 @@ class Rolled(Ends):
         return self.counter if self.item is None else self.item(self.counter)
 
     def _what(self, unit: Unit, value: Value) -> Any:
-        """What a variable holds for a Value that is carried."""
+        """Return what a variable holds for a Value that is carried."""
         if unit.kind is None:
             return value
         if unit.kind is int:
@@ -310,7 +310,7 @@ class Rolled(Ends):
         return frozenset((self.give_up,))
 
     def _linear(self, name: str, step: Any, counter: Any) -> Any:
-        """What a variable that grows by `step` in each iteration is in one."""
+        """Return the value in one iteration of a variable that grows by `step` in each."""
         by, rest = divmod(step, self.bounds.step)
         if rest:
             self.give_up()
@@ -318,7 +318,7 @@ class Rolled(Ends):
         return self.head[name] + (counter - start) * by
 
     def _behind(self, now: dict[str, Any]) -> Any:
-        """The iteration is written down."""
+        """Close the recorded iteration, or open another one if something is new."""
         assert self.recording is not None
         Value._log_writes(None)
         try:
@@ -481,7 +481,7 @@ class Rolled(Ends):
                 weak.add(unit.start, self.key)
 
     def _leave(self) -> None:
-        """The loop is over: what it has written, the loop around it has."""
+        """Leave the loop: what it has written, the loop around it has."""
         if self.outer is not None:
             self.outer += self.log
         Value._log_writes(self.outer)

@@ -1,4 +1,4 @@
-"""Derivatives of loops and branches in graphs: further loops and branches, of the derivatives of their bodies."""
+"""Differentiate loops and branches in graphs: by further ones, of the derivatives of their bodies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["rule_of_branch", "rule_of_loop"]
 
 
 class _OfNode(Rule):
-    """The rule of a Loop or Branch, which is written for Values: on arrays a graph is made for it."""
+    """Hold the rule of a Loop or Branch, which is written for Values: on arrays a graph is made for it."""
 
     def vjp(self, argnums: tuple[int, ...], ans: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Pullback:
         several = isinstance(ans, (tuple, list))
@@ -47,11 +47,11 @@ class _OfNode(Rule):
         return tuple(found) if isinstance(ans, (tuple, list)) else found[0]
 
     def pull(self, args: Sequence[Value], cts: Sequence[Any], wanted: set[int], ans: Any) -> list[Any]:
-        """The cotangents of the arguments; `ans` are the results, if they are Values."""
+        """Return the cotangents of the arguments; `ans` are the results, if they are Values."""
         raise NotImplementedError
 
     def push(self, args: Sequence[Value], tangents: Sequence[Any]) -> list[Any]:
-        """The tangents of the results."""
+        """Return the tangents of the results."""
         raise NotImplementedError
 
 
@@ -62,13 +62,13 @@ class _OfLoop(_OfNode):
         return walk_back(self.func, args, cts, wanted, {}, ans if isinstance(ans, (tuple, list)) else [ans])
 
     def adds_to(self, argument: int) -> bool:
-        """Whether the cotangent of an argument is a sum over the iterations, which may begin with one that is given."""
+        """Return whether an argument's cotangent is a sum over the iterations, which may begin with a given one."""
         return argument >= 2 + self.func.carried
 
     def pull_onto(
         self, args: Sequence[Value], cts: Sequence[Any], wanted: set[int], results: Any, sums: dict[int, Value]
     ) -> Any:
-        """As `pull`, with `sums` added to the cotangents of those arguments."""
+        """Return what `pull` does, with `sums` added to the cotangents of those arguments."""
         found = walk_back(self.func, args, cts, wanted, sums, results)
         return [sums.get(k) if ct is None else ct for k, ct in enumerate(found)]
 
@@ -159,12 +159,12 @@ class _OfBranch(_OfNode):
 
 
 def _fit(t: Any, like: Value) -> Any:
-    """A cotangent or tangent as an array, in dtype of what it belongs to."""
+    """Return a cotangent or tangent as an array, in the dtype of the Value that it belongs to."""
     return fit_dtype(t.array() if hasattr(t, "array") else t, like)
 
 
 def _in_graph(work: Callable[..., list[Any]], args: Sequence[Any], others: Sequence[Any]) -> list[Any]:
-    """``work(args, others)`` in the graph of the Values among them; of arrays by a graph that is made for it."""
+    """Return ``work(args, others)`` in the graph of the Values among them; for arrays by a graph made for it."""
     graph = next((x.graph for x in (*args, *others) if isinstance(x, Value)), None)
     if graph is not None:
         constant = graph.constant
@@ -185,10 +185,10 @@ def _in_graph(work: Callable[..., list[Any]], args: Sequence[Any], others: Seque
 
 
 def rule_of_loop(loop: Any) -> Rule:
-    """The rule of a Loop."""
+    """Return the rule of a Loop."""
     return _OfLoop(loop)
 
 
 def rule_of_branch(branch: Any) -> Rule:
-    """The rule of a Branch."""
+    """Return the rule of a Branch."""
     return _OfBranch(branch)

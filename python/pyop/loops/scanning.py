@@ -1,4 +1,4 @@
-"""`scan`: along the first axis of arrays, with what each iteration makes stacked."""
+"""Define `scan`, a loop along the first axis of arrays that stacks what each iteration makes."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _scan_plainly(f: Any, init: Any, parts: list[Any], xs_tree: Any, order: rang
 
 
 def _stackable(y: Any) -> tuple[list[Any], Any]:
-    """What is stacked; nothing, and no tree, for None."""
+    """Return what is stacked, and its tree; nothing, and no tree, for None."""
     return ([], None) if y is None else flatten(y)
 
 

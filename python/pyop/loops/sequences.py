@@ -1,4 +1,4 @@
-"""``for v in x``, ``enumerate`` and ``zip`` of arrays as loops that count: their items are looked up by the number.
+"""Count ``for v in x``, ``enumerate`` and ``zip`` of arrays: their items are looked up by the number.
 
 Python's iterators look at an array's items one after the other, too, and see what is written meanwhile.
 """
@@ -22,7 +22,7 @@ __all__ = ["Items", "counted"]
 
 
 class Items:
-    """What ``enumerate`` and ``zip`` of arrays stand for: `size` items, by their numbers."""
+    """Stand for ``enumerate`` and ``zip`` of arrays: `size` items, by their numbers."""
 
     __slots__ = ("_graph", "_item", "_iterator", "_plain", "_size")
 
@@ -61,7 +61,7 @@ def _rolled(graph: Graph, size: int, item: Any, plain: Any, frame: Any) -> Any:
 
 
 def _looked_up(x: Any) -> tuple[int, Callable[[Any], Any]] | None:
-    """How many items something has, and how they are looked up by a number; None if that is not sure."""
+    """Return how many items something has, and how they are looked up by a number; None if that is not sure."""
     if type(x) is Value:
         if x._is_scalar is not False or not x.shape or type(x.shape[0]) is not int:
             return None
@@ -75,8 +75,9 @@ def _looked_up(x: Any) -> tuple[int, Callable[[Any], Any]] | None:
 
 
 def counted(x: Any) -> tuple[Bounds, Any, Any] | None:
-    """The numbers of a loop over something, what looks an item up, and what makes Python's iterator; None if that is
-    not sure, or not worth it.
+    """Return the numbers of a loop over something, what looks an item up, and what makes Python's iterator.
+
+    Return None if that is not sure, or not worth it.
     """
     if type(x) is Numbers:
         return None if x._backwards is not None else (x._bounds, None, None)
@@ -114,7 +115,7 @@ def _zip(*iterables: Any, **options: Any) -> Any:
 
 
 def _iterate(value: Value, size: int, frame: Any) -> Any:
-    """The iterator of an array, where a loop that may be recorded once asks for it."""
+    """Return the iterator of an array, where a loop that may be recorded once asks for it."""
     graph: Any = value.graph
     if getattr(graph, "_twins", None) is None or graph._unrolled is None or size < FEW:
         return None

@@ -1,4 +1,4 @@
-"""What the code of a ``for`` loop says: where its body is, and which variables live from iteration to iteration."""
+"""Find in the code of a ``for`` loop its body, and the variables that live from iteration to iteration."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FAST = re.compile(r"(LOAD|STORE|DELETE)_FAST")
 
 
 class Site:
-    """A loop in a code object: `start` is where its body begins, `end` where it goes on behind."""
+    """Describe a loop in a code object: `start` is where its body begins, `end` where it goes on behind."""
 
     __slots__ = (
         *("behind", "carried", "code", "end", "expected", "fresh", "header", "inner", "read", "start", "stored"),
@@ -56,7 +56,7 @@ class Site:
         self.expected: Any = None  # what the loop carried last time (`expected`)
 
     def globals_read(self) -> set[str]:
-        """The names of globals that the body reads."""
+        """Return the names of globals that the body reads."""
         return {
             op.argval
             for op in instructions(self.code)
@@ -64,8 +64,9 @@ class Site:
         }
 
     def among(self, places: Iterable[str], *names: Callable[[frozenset[str]], frozenset[str]]) -> Site:
-        """The same loop, where `places` are variables that are read before and after each iteration, too, and `names`
-        tell, one after the other, what stands for variables.
+        """Return the same loop with further variables, `places`, which are read before and after each iteration.
+
+        `names` are called one after the other, and return what stands for variables.
         """
         made = copy.copy(self)
         made.carried, made.behind, made.inner = (x | {*places} for x in (self.carried, self.behind, self.inner))
@@ -77,12 +78,12 @@ class Site:
 
 @lru_cache(maxsize=1024)
 def instructions(code: CodeType) -> tuple[dis.Instruction, ...]:
-    """What `dis` says of a code object."""
+    """Return the instructions of a code object, as `dis` finds them."""
     return tuple(dis.get_instructions(code))
 
 
 def _uses(op: dis.Instruction) -> list[tuple[str, str]]:
-    """The local variables of an instruction: what it does with each."""
+    """Return what an instruction does with local variables, with the name of each."""
     if "_FAST" not in op.opname or op.opname.startswith("MAKE"):
         return []
     kinds = _FAST.findall(op.opname)
@@ -92,7 +93,7 @@ def _uses(op: dis.Instruction) -> list[tuple[str, str]]:
 
 @lru_cache(maxsize=1024)
 def site_of(code: CodeType, offset: int) -> Site | None:
-    """The loop over what the GET_ITER at `offset` makes; None if it does more than compute and count."""
+    """Return the loop over what the GET_ITER at `offset` makes; None if it does more than compute and count."""
     ops = instructions(code)
     at = next((k for k, op in enumerate(ops) if op.offset == offset), None)
     if at is None or ops[at].opname != "GET_ITER":
@@ -116,7 +117,7 @@ def site_of(code: CodeType, offset: int) -> Site | None:
 
 
 def _is_caught(code: CodeType, start: int, end: int) -> bool:
-    """Whether what is raised between two instructions is handled by the function; a ``with`` around them may be."""
+    """Return whether the function handles what is raised between two instructions, but for a ``with`` around them."""
     if not getattr(code, "co_exceptiontable", b""):
         return False
     ops = instructions(code)
@@ -131,7 +132,7 @@ def _is_caught(code: CodeType, start: int, end: int) -> bool:
 
 
 def _targets(ops: Sequence[dis.Instruction]) -> frozenset[str] | None:
-    """The variables that a loop binds to its items, by the instructions that its body begins with."""
+    """Return the variables that a loop binds to its items, by the instructions that its body begins with."""
     found: set[str] = set()
     wanted = 1
     for op in ops:
@@ -159,7 +160,7 @@ def _goes_on(ops: tuple[dis.Instruction, ...], op: dis.Instruction, header: int)
 
 
 def is_jump(op: dis.Instruction) -> bool:
-    """Whether it may go on elsewhere than at the next instruction."""
+    """Return whether an instruction may go on elsewhere than at the next one."""
     return "JUMP" in op.opname or op.opname == "FOR_ITER"
 
 
@@ -169,8 +170,9 @@ def _target(op: dis.Instruction) -> int:
 
 
 def live_at(code: CodeType, offset: int, start: int = 0, end: int = -1) -> frozenset[str]:
-    """Return the variables that hold at an instruction what may be read later, by the instructions from `start` to
-    `end`.
+    """Return the variables that are live at an instruction.
+
+    They hold what may be read later, by the instructions from `start` to `end`.
     """
     first, names, masks = _live(code, start, end)
     mask = masks[mapped(code)[1][offset] - first]
@@ -179,8 +181,10 @@ def live_at(code: CodeType, offset: int, start: int = 0, end: int = -1) -> froze
 
 @lru_cache(maxsize=1024)
 def _live(code: CodeType, start: int, end: int) -> tuple[int, list[str], list[int]]:
-    """Return the number of the first of these instructions, the variables of a code object, and for each instruction a
-    bit for each that is live there: from the end to the beginning, until nothing changes.
+    """Return the number of the first of these instructions, the variables of the code, and which are live where.
+
+    For each instruction that is a bit for each variable that is live there. It is found from the end to the beginning,
+    until nothing changes.
     """
     ops, place, arms = mapped(code)
     first, last = place[start], len(ops) if end < 0 else place[end]
@@ -218,8 +222,9 @@ def _live(code: CodeType, start: int, end: int) -> tuple[int, list[str], list[in
 
 @lru_cache(maxsize=1024)
 def mapped(code: CodeType) -> tuple[tuple[dis.Instruction, ...], dict[int, int], dict[int, int]]:
-    """Return instructions, their numbers by offset, and where the loops over the arms of a condition go on: each arm
-    goes there, and nothing comes there without an arm.
+    """Return instructions, their numbers by offset, and where the loops over the arms of a condition go on.
+
+    Each arm goes there, and nothing comes there without an arm.
     """
     ops = instructions(code)
     place = {op.offset: k for k, op in enumerate(ops)}

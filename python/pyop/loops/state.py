@@ -1,4 +1,4 @@
-"""What a loop carries from iteration to iteration: a tree of arrays, whose leaves become Values of a graph."""
+"""Check and convert what a loop carries: a tree of arrays, whose leaves become Values of a graph."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def has_tensors(leaves: Any) -> bool:
 
 
 def value_of(graph: Any, leaf: Any, weak: bool = False) -> Any:
-    """A leaf as a Value; None for a Python number, which is weak and has no dtype of its own."""
+    """Return a leaf as a Value; None for a Python number, which has no dtype of its own, unless `weak`."""
     if type(leaf) is Value:
         return leaf._apart()
     if issubclass(type(leaf), np.ndarray) or isinstance(leaf, np.generic):
@@ -82,7 +82,7 @@ def value_of(graph: Any, leaf: Any, weak: bool = False) -> Any:
 
 
 def own(leaf: Any) -> Any:
-    """What a body may write into."""
+    """Return a leaf that a body may write into: of an array a copy."""
     return leaf.copy() if type(leaf) is np.ndarray else leaf
 
 

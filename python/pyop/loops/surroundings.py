@@ -1,4 +1,4 @@
-"""What the body of a loop reaches beside its variables, and whether all it does is compute.
+"""Find what the body of a loop reaches beside its variables, and whether all it does is compute.
 
 Items of lists and dicts and attributes of objects are *places*: the loop treats each as one more variable, under a
 name of its own. Objects are those of classes written in Python that look their attributes up as Python does; what
@@ -59,7 +59,7 @@ _Key = Any
 
 
 class Place(NamedTuple):
-    """Where a name is: an item of a list or dict, or an attribute."""
+    """Hold where a name is: an item of a list or dict, or an attribute."""
 
     owner: Any
     key: _Key
@@ -80,7 +80,7 @@ class Place(NamedTuple):
 
 
 class Surroundings:
-    """What a body reaches: `arrays`, each with its bytes, and places, by their names."""
+    """Find what a body reaches: `arrays`, each with its bytes, and places, by their names."""
 
     def __init__(self, site: Site, frame: FrameType, now: dict[str, Any]) -> None:
         self.arrays: list[tuple[np.ndarray[Any, Any], bytes]] = []
@@ -102,12 +102,12 @@ class Surroundings:
     # --- as variables
 
     def now(self) -> dict[str, Any]:
-        """What is at the places."""
+        """Return what is at the places."""
         return {name: place.read() for name, place in self.places.items()}
 
     @property
     def are_the_same(self) -> bool:
-        """Whether no list is longer, and no key or attribute came or went; and no array has other elements."""
+        """Return whether no list is longer, no key or attribute came or went, and no array has other elements."""
         return self.has_same_layout and all(x.tobytes() == held for x, held in self.arrays)
 
     @property
@@ -121,7 +121,7 @@ class Surroundings:
             place.write(wanted[name])
 
     def restore(self, wanted: dict[str, Any]) -> None:
-        """The same, after an iteration that was not to its end, or has made another layout."""
+        """Put back places and layout, after an iteration that was not to its end, or has made another layout."""
         for owner, layout in self._layouts:
             if type(owner) is list:
                 owner[layout:] = []
@@ -152,8 +152,9 @@ class Surroundings:
     # --- what is reached
 
     def _add(self, x: Any) -> bool:
-        """Whether reading, indexing and calling this does nothing that an iteration leaves behind, but for writes into
-        Values and places.
+        """Add what this reaches; return whether using it leaves nothing behind an iteration.
+
+        Reading, indexing and calling it may write into Values and places, and do nothing else.
         """
         kind = type(x)
         if kind is Value or is_number(x) or is_counter(x) or issubclass(kind, _CONSTANTS):
@@ -219,7 +220,7 @@ class Surroundings:
         return len(keys) <= _MOST and all(type(key) in _KEYS and self._add_place(x, key) for key in keys)
 
     def _add_set(self, x: Any) -> bool:
-        """Whether a set holds nothing but constants: who adds one changes its layout."""
+        """Add a set; return whether it is small and holds only constants. An added one changes its layout."""
         if self._is_new(x) and type(x) is set:
             self._owners.append(x)
         return len(x) <= _LARGEST_SET and all(map(_is_constant, x))
@@ -342,7 +343,7 @@ def _is_written_in_python(cls: type) -> bool:
 
 
 def _is_of_dataclass(cls: type, item: Any) -> bool:
-    """Whether it is a method that `dataclasses` has made, which does nothing but compare, or refuse to be set."""
+    """Return whether `dataclasses` has made a method, which only compares, or refuses to be set."""
     return "__dataclass_fields__" in vars(cls) and item.__code__.co_filename == "<string>"
 
 

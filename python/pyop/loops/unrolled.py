@@ -1,4 +1,4 @@
-"""Loops that cannot be recorded as they were: the trace ends, and is made again with what was learnt of them."""
+"""End the trace at a loop that cannot be recorded as it was: it is made again with what was learnt."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ Key = tuple[Any, int]  # the code and the place of a loop
 
 
 class Unroll(Specialise):
-    """The trace is made again, with these loops unrolled, because of the line `why`; or, where the keys are marks, with
-    loops recorded otherwise.
+    """End the trace, which is made again with these loops unrolled, because of the line `why`.
+
+    Where the keys are marks, it is made with loops recorded otherwise.
     """
 
     def __init__(self, keys: set[Any]) -> None:
@@ -53,23 +54,21 @@ def abandoned(graph: Graph) -> None:
 
 
 class Flagged(NamedTuple):
-    """The variables of a loop that become Python numbers in an iteration have flags, as those have that are ones before
-    it.
-    """
+    """Ask for flags, too, of the variables of a loop that become Python numbers only in an iteration."""
 
     loop: Key
     way: str = "flagged"
 
 
 class Peeled(NamedTuple):
-    """The first iteration of a loop is written down as it is, since it has Python numbers where the others have not."""
+    """Ask to record the first iteration of a loop by itself, as it has Python numbers where the others have not."""
 
     loop: Key
     way: str = "peeled"
 
 
 def settled(graph: Graph, result: Any) -> Any:
-    """What a function returns, where it matters that a scalar may be a Python number; or Unroll."""
+    """Return what a function returns, its Python numbers settled; raise `Unroll` where that needs another trace."""
     weak, known, outputs = graph._weak, graph._unrolled, flatten(result)[0]
     for leaf in outputs:
         if is_growing(leaf):

@@ -1,4 +1,4 @@
-"""`while_loop`: as long as a condition holds."""
+"""Define `while_loop`, a loop that runs as long as a condition holds."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""The derivative of a loop in reverse mode, which is two loops: one that runs it again and stores what the derivatives
-of its iterations need, one entry an iteration, and one that walks back over these.
+"""Differentiate a loop in reverse mode, by two loops.
+
+One runs it again and stores what the derivatives of its iterations need, one entry an iteration. The other one walks
+back over these.
 
 With checkpoints the loop is first written as a loop of loops, about the square root of its length each. Of the outer
 one the states are stored, and the inner ones are run again on the way back.
@@ -63,7 +65,7 @@ def walk_back(
 
 
 class _Back:
-    """A loop of which the body is given by position, `count` times."""
+    """Walk back through a loop whose body is given by position and runs `count` times."""
 
     def __init__(
         self, kind: type[Loop], graph: Any, body: Graph, count: Any,
@@ -126,7 +128,7 @@ class _Back:
     # --- what is stored
 
     def _stored(self, results: Sequence[Value]) -> list[Value]:
-        """The Values of an iteration that its derivative needs."""
+        """Return the Values of an iteration that its derivative needs."""
         one, n = self.one, len(self.carried)
         varies = {value._key for value in self.inputs[1 : n + 1]}
         for index in range(self.mark):
@@ -173,9 +175,7 @@ class _Back:
         return [value for key, value in chosen.items() if key not in twice]
 
     def _find_pairs(self, chosen: dict[int, Value]) -> None:
-        """Find what is chosen to be stored both before and behind an iteration: what is behind one is before the
-        next.
-        """
+        """Find what is to be stored both before and behind an iteration: what is behind one is before the next."""
         self.behind.clear()
         for start, end in zip(self.inputs[1:], self.after, strict=False):
             if {start._key, end._key} <= chosen.keys() and start._key != end._key and start.spec == end.spec:
@@ -307,7 +307,7 @@ class _Back:
         return called(self.graph, loop, inputs, starts)[: len(given)]
 
     def _blank(self, body: Graph, spec: Any) -> Value:
-        """What has the shape of a Value that is read for nothing else."""
+        """Return zeros of this spec, in the place of a Value of which only the shape is read."""
         if all(isinstance(size, int) for size in spec.shape):
             return body.constant(np.zeros(spec.shape, spec.dtype))
         made: Value = apply(np.zeros, (spec.shape, spec.dtype), {}, spec, name="zeros", graph=body)

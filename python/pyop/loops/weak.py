@@ -1,6 +1,6 @@
-"""Scalars that may be Python numbers: ``s = 0.0`` before a loop that adds float64 numbers to it.
+"""Follow scalars that may be Python numbers: ``s = 0.0`` before a loop that adds float64 numbers to it.
 
-In the first iteration it is a Python float, later NumPy's float64; so it is behind a loop that may have no iteration.
+In the first iteration `s` is a Python float, later NumPy's float64; so it is behind a loop that may have no iteration.
 A Loop carries a float64. Whether that is the same is known by what is done with it: beside an array of float64 it is;
 beside one of float32 NumPy would convert a Python float to that. Where the function returns it, the loop is told to
 carry a flag, too, that says whether it still is what it was: that decides what is returned.
@@ -44,7 +44,7 @@ def key_of(value: Value) -> _Key:
 
 
 class Weak:
-    """The scalars of a trace that may be Python numbers, each with the loop that makes them so."""
+    """Hold the scalars of a trace that may be Python numbers, each with the loop that makes them so."""
 
     def __init__(self) -> None:
         self.loops: dict[_Key, Any] = {}
@@ -61,15 +61,15 @@ class Weak:
         self.dropped: list[range] = []  # nodes that are written down once more
 
     def add(self, value: Value, loop: Any) -> None:
-        """Say that it may be a Python number."""
+        """Note that a scalar may be a Python number."""
         self.loops.setdefault(key_of(value), loop)
 
     def needs_scalar(self, value: Value) -> None:
-        """Say that it must be a scalar of NumPy."""
+        """Note that a Value must be a scalar of NumPy."""
         self.needed.add(key_of(value))
 
     def keep_flag(self, value: Value) -> None:
-        """Say that somebody keeps the flag of a scalar."""
+        """Note that the flag of a scalar is kept."""
         self.kept.add(key_of(value))
 
     def forget(self, first: int, end: int) -> None:
@@ -86,17 +86,19 @@ class Weak:
     def note_loop(
         self, node: int, loop: Any, stand_ins: list[Value], results: list[Value], empty: bool, names: list[list[str]]
     ) -> None:
-        """Say what a Loop carries."""
+        """Note what a Loop carries."""
         self.names.update({(node, j): of for j, of in enumerate(names)})
         self.carried[node] = loop, stand_ins, [key_of(value) for value in results], empty
 
     def note_branch(self, node: int, yes: Iterable[Value], no: Iterable[Value]) -> None:
-        """Say what the results of a Branch, or of a node behind it, are chosen from."""
+        """Note what the results of a Branch, or of a node behind it, are chosen from."""
         self.chosen[node] = [(key_of(a), key_of(b)) for a, b in zip(yes, no, strict=True)]
 
     def flag_of(self, value: Value) -> tuple[Any, Any]:
-        """Return whether a scalar still is a Python number (a truth, or a Number where a loop carries it), and of which
-        kind it was: one that is computed of such numbers and of constants is one, too.
+        """Return whether a scalar still is a Python number, and of which kind it was.
+
+        The first is a truth, or a Number where a loop carries it. A scalar that is computed of such numbers and of
+        constants is one, too.
         """
         key = key_of(value)
         if key not in self.flags:
@@ -139,8 +141,9 @@ class Weak:
         return both, made
 
     def flags_of_choices(self, pairs: list[tuple[Value, Value]], asked: list[bool]) -> dict[int, tuple[Any, Any, Any]]:
-        """Return for pairs of scalars which flags are chosen from, and the kind, by the numbers of pairs that have one;
-        `asked`: of which pairs.
+        """Return which flags are chosen from, and the kind, for each pair of scalars that has flags.
+
+        The keys are the numbers of the pairs; `asked` has the pairs that are looked at.
         """
         found: dict[int, tuple[Any, Any, Any]] = {}
         for k, pair in enumerate(pairs):
@@ -154,7 +157,7 @@ class Weak:
         return found
 
     def wrong(self, graph: Graph, outputs: list[Any]) -> set[Any]:
-        """The loops for which it matters within the function whether a scalar is a Python number."""
+        """Return the loops for which it matters within the function whether a scalar is a Python number."""
         ones = self._wrong_ones(outputs)
         if not self.loops:
             return ones
@@ -223,7 +226,7 @@ class Weak:
         return found
 
     def note_one(self, a: Value, b: Value, loop: Any) -> None:
-        """Say that two arrays behind a loop may be one array: neither may be written, nor both be handed out."""
+        """Note that two arrays behind a loop may be one array: neither may be written, nor both be handed out."""
         self.ones.append((a, a._root()._key, b, b._root()._key, loop))
 
     def _wrong_ones(self, outputs: list[Any]) -> set[Any]:
@@ -239,17 +242,17 @@ class Weak:
         }
 
     def returned(self, outputs: list[Any]) -> set[Any]:
-        """The loops of which a scalar is returned that may be a Python number, and no flag says whether it is."""
+        """Return the loops of which a scalar is returned that may be a Python number and has no flag."""
         keys = {key_of(leaf) for leaf in outputs if type(leaf) is Value}
         return {self.loops[key] for key in keys & (self.loops.keys() - self.flags.keys())}
 
     def unflagged(self) -> set[Any]:
-        """The loops that leave scalars behind that may be Python numbers, and no flag says whether they are."""
+        """Return the loops that leave scalars behind that may be Python numbers and have no flag."""
         keys = self.loops.keys() - self.flags.keys()
         return {self.carried[node][0] for node, _ in keys if node in self.carried}
 
     def settled(self, result: Any) -> Any:
-        """What is returned, where flags decide which of it are Python numbers."""
+        """Return the result, where flags decide which of it are Python numbers."""
         return map_leaves(self._settle, result) if self.flags else result
 
     def _settle(self, leaf: Any) -> Any:
@@ -260,7 +263,7 @@ class Weak:
         return Number(kind, value.astype(np.int64) if kind is int and value.dtype.kind != "i" else value, frozenset())
 
     def _may_read(self, graph: Graph, at: int, key: _Key, also: Any) -> bool:
-        """Whether a node makes the same of the Python number as of the scalar."""
+        """Return whether a node makes the same of the Python number as of the scalar."""
         node = graph[at]
         function, inputs = node.function, node.inputs
         dtype = graph._value(*key).dtype
@@ -355,7 +358,7 @@ def _is_number(graph: Graph, value: Value) -> bool:
 
 
 class Flags:
-    """Whether the variables of a loop still are the Python numbers that they were, as variables of the loop."""
+    """Hold whether a loop's variables still are the Python numbers that they were, as variables of the loop."""
 
     __slots__ = ("_first", "kinds", "known", "lost", "new", "others")
 
@@ -382,7 +385,7 @@ class Flags:
         return (True, kind) if kind in _KINDS else (False, None)
 
     def names(self, names: frozenset[str]) -> frozenset[str]:
-        """With the names of the flags of these."""
+        """Return these names, with those of their flags."""
         return names | {f"{name}?" for name in names & self.kinds.keys()}
 
     def behind(self, now: dict[str, Any], handed: dict[str, Any], weak: Weak) -> None:
@@ -410,7 +413,7 @@ class Flags:
         self.others -= self.new.keys() | self.lost
 
     def drop(self, now: dict[str, Any]) -> None:
-        """Follow the flags no more of which an iteration leaves a number of another kind, and those that are new."""
+        """Drop the flags of variables that an iteration leaves as numbers of another kind, and follow the new ones."""
         for name in self.lost:
             del self.kinds[name]
             now.pop(f"{name}?", None)
@@ -421,7 +424,7 @@ class Flags:
         self.lost, self.new = set(), {}
 
     def note(self, held: dict[str, Any], weak: Weak) -> None:
-        """Say which Values have which flags."""
+        """Note which Values have which flags."""
         for name, kind in self.kinds.items():
             if type(held.get(name)) is Value and f"{name}?" in held:
                 weak.flags[key_of(held[name])] = held[f"{name}?"], kind
