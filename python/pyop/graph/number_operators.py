@@ -15,6 +15,7 @@ from ..declare.dims import Dim
 from ..declare.spec import Spec
 from ..functions.surface import COMPARISONS, OPERATORS, SIGNS
 from .deciding import OfState, Specialise, recorded_loop
+from .operands import is_written_as_operator
 from .symbolic_number import (
     DTYPES,
     DTYPES_OF_NODES,
@@ -253,7 +254,8 @@ def _operator(name: str, ufunc: np.ufunc) -> tuple[Callable[[Any, Any], Any], Ca
         return _binary(op, ufunc, self, other)
 
     def backward(self: Any, other: Any) -> Any:
-        if op is operator.add and type(other) is int and other == 0 and _SUM_COMPENSATES:
+        starts_sum = op is operator.add and type(other) is int and other == 0 and _SUM_COMPENSATES
+        if starts_sum and not is_written_as_operator(2):
             raise Specialise(_EVERY)  # sum() of Python's floats keeps what rounding takes away
         return _binary(op, ufunc, other, self)
 
