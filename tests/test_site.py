@@ -70,7 +70,7 @@ def test_the_reference_lists_adapters():
 
 @pytest.mark.parametrize("name", documented())
 def test_the_reference_is_read_without_other_libraries(name):
-    """Of torch_library, which conf.py replaces as a whole, nothing is imported."""
+    """Import nothing of torch_library, which conf.py replaces as a whole."""
     waiting, seen, missing = [name], {"pyop.interop.torch_library"}, {}
     while waiting:
         name = waiting.pop()
